@@ -46,8 +46,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The public names, imported when they are first used: a command that needs none of them does not pay for
-    them."""
+    """Imports a public name when it is first used, so that a command pays only for what it needs."""
     if name not in _HOMES:
         raise AttributeError(f"module 'lakesmith' has no attribute {name!r}")
     from pkgutil import resolve_name

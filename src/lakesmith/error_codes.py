@@ -1,5 +1,4 @@
-"""The table of error codes: for each code its meaning, what causes it and the way out, from
-``error_codes.toml``."""
+"""The table of error codes: meaning, cause and way out of each, from ``error_codes.toml``."""
 
 from __future__ import annotations
 

@@ -30,8 +30,7 @@ COMPUTED_WHOLE_ABOVE_KEYS: Final = 1_000_000
 """Touched keys. All of them are sent to every task; of more the table is refreshed in full."""
 
 OPENING_A_DATA_FILE_BYTES: Final = 256 * 1024
-"""Bytes that are read in the time that opening a data file takes: what each opened file adds to the cost of
-looking at changes."""
+"""Bytes read in the time of opening a data file: each opened file adds this to the cost of a change."""
 
 COMPARING_DELETES_BYTES: Final = 1024 * 1024
 """Bytes that are read in the time it takes to find out which rows of a data file are hidden by other deletes
@@ -41,12 +40,11 @@ once more."""
 # How the rows of touched keys are found in files.
 
 KEYS_LOOKED_AT_UP_TO: Final = 20_000
-"""Touched keys. Up to so many are brought to the driver to make conditions of; of more only the least and the
-greatest are."""
+"""Touched keys. Up to this number, all are collected to build conditions; above it, only the least and
+greatest."""
 
 KEY_VALUES_IN_A_CONDITION: Final = 200
-"""Values of a key's column that a condition lists. Iceberg holds no longer lists against what it knows of a
-file."""
+"""Values of a key column in a condition. Iceberg does not prune files by longer lists."""
 
 KEY_INTERVALS_IN_A_CONDITION: Final = 50
 """Intervals in place of a list. More of them make a condition so large that Java does not compile it."""
@@ -59,23 +57,20 @@ twice as long.)"""
 # How rows get into a table.
 
 ROWS_REPLACED_BY_PLACE_UP_TO: Final = 200_000
-"""Rows. The places of up to so many are gathered in the driver, and the rows replaced there; more are merged,
-or refreshed in full."""
+"""Rows. Up to this number they are replaced by their places; above it they are merged or refreshed in
+full."""
 
 DATA_FILES_REPLACED_IN_UP_TO: Final = 20_000
-"""Data files of a table in which rows are replaced by their places: the driver holds their paths, and what
-Iceberg says of their deletes."""
+"""Data files in which rows are replaced by place: the driver holds their paths and deletes."""
 
 ROWS_IN_A_NEW_FILE: Final = 50_000
 """Rows. So few make one file, not one for each task: every file costs later reads the time to open it."""
 
 ROWS_A_WRITING_TASK: Final = 100_000
-"""Rows of a batch with a key that are worth a task: tasks for a few rows each take longer to start than to
-run."""
+"""Rows of a keyed batch per task: smaller tasks take longer to start than to run."""
 
 KEYS_SENT_TO_EVERY_TASK: Final = 1_000_000
-"""Rows of keys and places. Up to so many are sent to every task (a broadcast join); of more both sides are
-sorted."""
+"""Rows of keys and places up to which a broadcast join is used; above it both sides are sorted."""
 
 ROWS_SENT_TO_EVERY_TASK: Final = 20_000
 """Whole rows, which are wider than keys: up to so many are sent to every task."""
@@ -83,8 +78,7 @@ ROWS_SENT_TO_EVERY_TASK: Final = 20_000
 # What Spark is set up for.
 
 LITTLE_DATA_BYTES: Final = 16 * 1024 * 1024
-"""Bytes that a run looks at. Up to so many Spark is started for little data: starting up costs more than the
-work itself."""
+"""Bytes of a run up to which Spark is started for little data: its start costs more than the work."""
 
 INCREMENTAL_ONE_BYTE_IN: Final = 16
 """Of so many bytes of a table that is refreshed incrementally, or of its inputs, one is counted: a few
@@ -105,23 +99,19 @@ READING_TASK_BYTES: Final = 8 * 1024 * 1024
 """Bytes of small landing files that are worth a task, as long as there are cores for it."""
 
 OPENING_A_LANDING_FILE_BYTES: Final = 32 * 1024
-"""Bytes that are read in the time that opening a small landing file takes: what each adds to the work of a
-task."""
+"""Bytes read in the time of opening a small landing file: each file adds this to a task."""
 
 SAMPLED_ROWS: Final = 10_000
-"""Rows that are looked at to find the types of columns that nobody declared: so many are soon read, and
-more seldom tell another type."""
+"""Rows sampled to infer column types: they are read soon, and more rows rarely change a type."""
 
 SAMPLED_FILES: Final = 20
 """Kinds of files, and files of each kind, that those rows are taken from."""
 
 COMPILED_UP_TO_COLUMNS: Final = 50
-"""Columns of a landing file. Code for so many is always compiled; for more, which takes
-longer by the column, only where there are enough bytes."""
+"""Columns of a landing file up to which code is always compiled; above it, only for enough bytes."""
 
 COMPILED_FROM_BYTES_A_COLUMN: Final = 16 * 1024
-"""Bytes of a column from which compiling code for it takes less time than doing without: measured with 300
-columns."""
+"""Bytes of a column from which compiling code for it pays: measured with 300 columns."""
 
 BAD_ROWS_CARRIED_BYTES: Final = 384 * 1024 * 1024
 """Bytes of bad rows that come along with the good ones at the most, over all tasks, as text, if every row is
@@ -142,8 +132,7 @@ FILE_THREADS: Final = 8
 """Threads that look at files: more than the cores, for on a network file system they wait."""
 
 FILES_A_THREAD_TAKES: Final = 128
-"""Files that a thread gets at once: a future for each of 10,000 local files would cost more than reading
-them."""
+"""Files per thread: a future for each of 10,000 local files would cost more than reading them."""
 
 FILE_CHUNK_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a file that are held while it is read from end to end."""
@@ -152,16 +141,14 @@ OBJECT_THREADS: Final = 32
 """Requests to S3 under way at once: each takes some 50 ms, most of them waiting."""
 
 OBJECTS_HELD_BYTES: Final = 4 * FILE_CHUNK_BYTES
-"""Bytes of objects that are held while several are read from end to end: few large ones at once, or many
-small ones."""
+"""Bytes of objects held while several are read completely: few large ones, or many small ones."""
 
 OBJECTS_A_PIECE: Final = 3_000
-"""Objects that are known of a piece of a prefix, which is listed beside the others: three answers of S3, of a
-thousand each."""
+"""Objects of a part of a prefix, which is listed beside the others: three answers of S3."""
 
 OBJECT_FIRST_BYTES: Final = 64 * 1024
-"""Bytes of an object that are asked for first: a header, or a footer. Each further request is for eight times
-as many."""
+"""Bytes of an object in the first request: a header or footer. Each further request asks for eight times as
+many."""
 
 OBJECTS_A_FRAME: Final = 30
 """Objects that Spark looks at one after the other, with two requests each; of more, as many frames are made
@@ -177,8 +164,7 @@ LONG_LEDGER_LINES: Final = 5_000
 """Lines of a ledger from which on its cache on the disk is added to, and a process keeps it in memory."""
 
 PROOFS_KEPT: Final = 1_000
-"""Things that were proved of queries on Spark's plans, which a process keeps in memory: some kilobytes
-each."""
+"""Proofs of queries on Spark's plans that a process keeps in memory: some kilobytes each."""
 
 SEGMENT_LINES_KEPT_SECONDS: Final = 3600
 """Seconds for which each segment of events has a line of its own in the ledger after it was taken, for who
@@ -194,8 +180,7 @@ SQL_ANALYSES_KEPT: Final = 5_000
 # What `up` does for tables that get many batches.
 
 BATCHES_BETWEEN_SLICES: Final = 100
-"""Batches of a table after which its small files are put together and old snapshots leave: some seconds of
-work in minutes of batches."""
+"""Batches of a table between two slices of maintenance: seconds of work in minutes of batches."""
 
 FRESH_FILES: Final = 20
 """Data files. Fewer are not worth putting together."""
@@ -204,8 +189,7 @@ WHOLE_FILE_BYTES: Final = 96 * 1024 * 1024
 """Bytes of a data file that is left alone: three quarters of what files are put together to."""
 
 NEWEST_POINTS_KEPT: Final = 100
-"""Points of a table's past, the newest, that all stay. Each is some 2 KB of metadata that every commit writes
-again."""
+"""Newest points of a table's history that all stay. Each costs 2 KB of metadata in every commit."""
 
 PAST_KEPT: Final = ((300, 1), (3600, 60), (6 * 3600, 300), (7 * 86400, 3600), (3650 * 86400, 86400))
 """Age and distance of points that stay, in seconds: for five minutes all (whoever reads one may take so
@@ -213,8 +197,7 @@ long), for an hour one a minute, for six hours one each five minutes, for a week
 day."""
 
 COMPACTED_FILES_KEPT_SECONDS: Final = 2 * 3600
-"""Seconds for which the files that were put together stay on the disk besides: reading a large table may take
-so long."""
+"""Seconds that compacted files stay on disk: reading a large table may take that long."""
 
 HELD_BACK_SECONDS: Final = 86400
 """Seconds. A reader for which older snapshots than these stay, and would leave otherwise, is named."""
@@ -230,8 +213,7 @@ LARGE_FILE_PART: Final = 1.8
 """Files of so many times that size are split: Iceberg's own default."""
 
 SMALL_FILES_WORTH: Final = 5
-"""Small files of a partition that are worth rewriting, where they are not enough for a whole one:
-Iceberg's own default."""
+"""Small files of a partition that are worth rewriting: Iceberg's own default."""
 
 DELETED_PART_WORTH: Final = 0.1
 """Part of a data file's rows that are deleted, from which on it is rewritten without them."""
@@ -249,8 +231,7 @@ SNAPSHOTS_WORTH: Final = 10
 """Snapshots that may leave. Fewer are not worth a commit, unless files were put together."""
 
 PIECE_BYTES: Final = 1024**3
-"""Bytes of data files that are rewritten under one lock, so that a run waits for some seconds at the
-most."""
+"""Bytes of data files rewritten under one lock, so that a run waits for seconds at most."""
 
 PIECE_FILES: Final = 4_000
 """Data files of such a piece: opening each takes longer than reading a small one."""
@@ -259,5 +240,4 @@ PIECE_SNAPSHOTS: Final = 5_000
 """Snapshots that leave with one commit: for each of them Iceberg reads what it alone had."""
 
 MAINTENANCE_WAITED_SECONDS: Final = 600.0
-"""Seconds for which a run waits for a piece of maintenance that is under way, however little it was asked to
-wait for other runs."""
+"""Seconds that a run waits for a piece of maintenance, even if it does not wait for other runs."""

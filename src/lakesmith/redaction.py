@@ -88,8 +88,7 @@ def are_hosts(text: str) -> bool:
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
-    """The text with each secret hidden: as it is, as it is in a URL, and as Python and JSON quote it.
-    Blank secrets are left out."""
+    """Returns the text with each secret hidden: as it is, as in a URL, and as Python and JSON quote it."""
     found = {form for secret in secrets if secret.strip() for form in _forms(secret)}
     for form in sorted(found, key=len, reverse=True):
         text = text.replace(form, HIDDEN)
@@ -97,8 +96,8 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
 
 
 def library_message(said: str, addresses: Iterable[str], secrets: Iterable[str] = ()) -> str:
-    """What a library said of these addresses, without secrets; ``WITHHELD`` where it cannot be known what is
-    secret in it."""
+    """Returns a library's message without the addresses' secrets; ``WITHHELD`` if they cannot be told from
+    it."""
     found = [secrets_in(address) for address in addresses]
     known = {*secrets, *(secret for each in found if each is not None for secret in each)} - {""}
     if None in found or any(len(secret) < _SHORT and secret in said for secret in known):
@@ -107,8 +106,7 @@ def library_message(said: str, addresses: Iterable[str], secrets: Iterable[str] 
 
 
 def secrets_in_settings(settings: Mapping[str, str]) -> frozenset[str]:
-    """The secrets in settings: the values of those that are named as secrets are, and what is secret in
-    addresses."""
+    """Returns the secrets in settings: values of settings with secret names, and secrets in addresses."""
     found: set[str] = set()
     for name, value in settings.items():
         if SECRET_NAME.search(name):

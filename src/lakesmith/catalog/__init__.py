@@ -1,2 +1,1 @@
-"""The metadata plane: catalogs, snapshots, progress records and ledgers, in milliseconds and without a
-JVM."""
+"""The metadata plane: catalogs, snapshots, progress records and ledgers, without a JVM."""

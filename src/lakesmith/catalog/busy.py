@@ -18,8 +18,7 @@ from typing import Any, Final, TypeVar
 from lakesmith.errors import LockedError, Problem
 
 WAIT_SECONDS: Final = 10.0
-"""How long a statement waits: other writers take thousandths of a second, and a command shall not seem to
-hang."""
+"""Maximum wait of a statement; other writers take milliseconds, and a command must not seem to hang."""
 
 SPARK_WAIT_SECONDS: Final = 60.0
 """How long one of Spark's waits: stopping would waste what its batch has computed."""
@@ -51,8 +50,7 @@ class StillBusy(Exception):
 
 
 def connect(db: Path | str, seconds: float, uri: bool = False) -> sqlite3.Connection:
-    """A connection whose statements wait so long for others. Each is a transaction by itself, unless one is
-    begun."""
+    """Opens a connection whose statements wait this long. Each statement is a transaction by default."""
     return sqlite3.connect(db, timeout=seconds, isolation_level=None, uri=uri)
 
 
@@ -140,8 +138,7 @@ def looked_up(table: Any) -> Any:
 
 
 def is_in_doubt(error: Exception) -> bool:
-    """Whether an error leaves open what became of a commit: the connection ended, or the server failed at
-    it."""
+    """Returns whether the outcome of a commit is unknown: the connection ended, or the server failed."""
     from pyiceberg.exceptions import CommitStateUnknownException, ServerError, ServiceUnavailableError
     from requests.exceptions import ConnectionError as NoConnection
     from requests.exceptions import Timeout

@@ -16,8 +16,8 @@ InCatalog = Callable[[ExternalTable], TableState | None]
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Where the metadata of a table of others is, and the other catalog (None: the target's) whose settings
-    tell how files are reached."""
+    """The metadata of an external table, and the other catalog (None: the target's) whose settings reach
+    it."""
 
     location: str
     catalog: str | None = None

@@ -160,8 +160,7 @@ def _unfinished(state_dir: Path) -> Path:
 
 
 def mark(folder: Path, uuid: str, name: TableName | None) -> None:
-    """Notes the name of the table ``uuid`` in ``folder``; None: it was dropped. Nothing where there is no
-    such folder."""
+    """Notes in ``folder`` what the table ``uuid`` is called now; None: it was dropped."""
     file = _mark_file(folder, uuid)
     if file.parent.is_dir():
         write_whole(file, json.dumps({"name": None if name is None else str(name)}))

@@ -68,8 +68,7 @@ class HistoryLine:
 
 
 def describe_history(state: TableState) -> tuple[HistoryLine, ...]:
-    """The points of the table's past, oldest first. Raises StateError LS502 for a record that cannot be
-    read."""
+    """Returns the points of the table's history, oldest first. Raises StateError LS502."""
     lines: list[HistoryLine] = []
     seen: set[int] = set()
     before: int | None = None
@@ -84,7 +83,7 @@ def describe_history(state: TableState) -> tuple[HistoryLine, ...]:
 
 
 def points(state: TableState) -> tuple[tuple[int, int], ...]:
-    """The points of the past, oldest first: snapshots, and when they were published (milliseconds since the
+    """Returns the points of history, oldest first: snapshots, and their times of publishing (ms since the
     epoch)."""
     logged = tuple(_logged(state))
     first = min((state.snapshots[snapshot].sequence_number for snapshot, _ in logged), default=0)
@@ -106,8 +105,7 @@ def _logged(state: TableState) -> Iterator[tuple[int, int]]:
 
 
 def _is_ancestor(state: TableState, snapshot_id: int, of: int) -> bool:
-    """Walks only where it can be so: an ancestor is older. Otherwise each point would cost a walk to the
-    beginning."""
+    """Returns whether one snapshot is an ancestor of another. Only older ones are walked to."""
     older = _age(state.snapshots[snapshot_id]) < _age(state.snapshots[of])
     return older and any(ancestor.snapshot_id == snapshot_id for ancestor in state.ancestors(of))
 
@@ -210,8 +208,7 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def engine_of(snapshot: Snapshot) -> str | None:
-    """Who committed a snapshot, as its summary says: ``spark 4.1.4``, ``trino``; None when it does not
-    say."""
+    """Returns the engine that committed a snapshot, such as ``spark 4.1.4``; None if unknown."""
     summary = snapshot.summary
     name = summary.get("engine-name")
     if name:

@@ -29,8 +29,7 @@ _PARTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """A table of the project whose metadata file, in the warehouse ``origin``, is not below its own;
-    ``here``: where its copy would be."""
+    """A table whose metadata file is in another warehouse, ``origin``; ``here``: the path of its copy."""
 
     entry: Entry
     origin: str

@@ -49,8 +49,7 @@ _PROPERTIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who holds it. ``until_ms``: milliseconds since the epoch by the holder's clock; 0: it was given
-    back."""
+    """The holder of a lease. ``until_ms``: ms since the epoch by the holder's clock; 0: it was given back."""
 
     token: str
     host: str
@@ -185,8 +184,7 @@ def _lease(table: Any) -> Lease | None:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How others are waited for: for so many seconds; ``on_wait`` is called once with them, ``given_up``
-    ends it at once."""
+    """How long other holders are waited for, in seconds; ``on_wait`` is called once, ``given_up`` ends it."""
 
     seconds: float = 0.0
     on_wait: Callable[[Lease], None] = lambda _: None
@@ -195,8 +193,7 @@ class Waiting:
 
 @contextmanager
 def held(table: LeaseTable, command: str, waiting: Waiting) -> Iterator[None]:
-    """Holds the lease while the body runs, and renews it meanwhile. Raises LockedError LS703 when another
-    holds it after the wait."""
+    """Holds and renews the lease while the body runs. Raises LockedError LS703 after the wait."""
     since = datetime.now(UTC).isoformat(timespec="seconds")
     mine = Lease(uuid.uuid4().hex, socket.gethostname(), os.getpid(), command, since, 0)
     _wait(table, mine, waiting)
@@ -234,8 +231,7 @@ def _renew(table: LeaseTable, mine: Lease, done: threading.Event) -> None:
 
 
 def _let_go(step: Callable[[], object]) -> None:
-    """A lease that cannot be renewed or given back runs out by itself, and the work under way is right
-    without it."""
+    """Runs a step on the lease and ignores its failure: a lease that is not renewed runs out by itself."""
     with suppress(Exception):
         step()
 

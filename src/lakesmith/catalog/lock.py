@@ -24,8 +24,7 @@ from lakesmith import limits
 from lakesmith.errors import EnvironmentProblem, LockedError, Problem
 
 MAINTENANCE = frozenset({"maintain"})
-"""What holds a lock for a piece of work that is soon done, and gives it to who waits before the next: all
-wait for it."""
+"""Commands that hold the lock for a short piece of work only: other commands wait for them."""
 
 _POLL_SECONDS = 0.1
 _HELD = {errno.EWOULDBLOCK, errno.EACCES}
@@ -34,8 +33,7 @@ _NO_FLOCK = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.E
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds the lock. ``since`` is ISO 8601 in UTC; ``jvm_pid`` the JVM it started, None before there is
-    one."""
+    """The holder of a lock. ``since`` is ISO 8601 in UTC; ``jvm_pid`` is None before a JVM starts."""
 
     host: str
     pid: int
@@ -49,8 +47,7 @@ class Holder:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it is a process of this machine that was stopped (SIGSTOP, Ctrl-Z): it will not go on by
-        itself."""
+        """Whether the holder is a process of this machine that is stopped (SIGSTOP, Ctrl-Z)."""
         if self.host != socket.gethostname():
             return False
         try:
@@ -168,8 +165,7 @@ class ProjectLock:
         return True
 
     def _write(self) -> None:
-        """Writes the holder in one go and cuts off the rest after it, so that a reader always finds a whole
-        line."""
+        """Writes the holder at once and cuts off the rest, so that a reader finds a whole line."""
         line = json.dumps(asdict(self._holder)).encode() + b"\n"
         try:
             os.pwrite(self._file, line, 0)

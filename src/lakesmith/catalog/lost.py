@@ -67,8 +67,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A table without an entry: the name it has, the version to enter, and how many others it may have been
-    as well."""
+    """A table without an entry: its name, the version to enter, and the number of other candidates."""
 
     name: TableName
     version: Version
@@ -86,8 +85,7 @@ class Lost:
 
 
 def lost_tables(catalog: LocalCatalog) -> tuple[Lost, ...]:
-    """The tables that were published and have no entry, and the sidecars that their records, or those of
-    tables with an entry, pin."""
+    """Returns published tables without an entry, and the sidecars that records pin without one."""
     folders = _folders_without_entry(catalog)
     if not folders:
         return ()
@@ -149,8 +147,8 @@ def _follows(path: Path, name: str) -> bool:
 
 
 def older_entries(catalog: LocalCatalog) -> tuple[Entry, ...]:
-    """The entries that are older than the files beside the ones that they name. Raises as ``Catalog``
-    says."""
+    """Returns the entries that are older than the newest metadata files of their tables. Raises as
+    ``Catalog``."""
     return tuple(
         each
         for each in all_entries(catalog)
@@ -191,8 +189,7 @@ def replaced_entries(catalog: LocalCatalog) -> tuple[tuple[Entry, Lost], ...]:
 
 
 def _versions_at(entry: Entry) -> list[Version]:
-    """The versions of the table of an entry; where its file is gone, of the one that was written last in its
-    folder."""
+    """Returns the versions of an entry's table, or of the newest in its folder if its file is gone."""
     name = local_path(entry.location).name
     tables = [
         versions
@@ -242,8 +239,7 @@ def _folders_without_entry(catalog: LocalCatalog) -> list[Path]:
 
 
 def _versions(folder: Path) -> Iterator[list[Version]]:
-    """The versions in a folder, by table. What cannot be read was not written whole, and so was never a
-    table's state."""
+    """Returns the versions in a folder, by table. Unreadable files were never a table's state."""
     found: dict[str, list[Version]] = {}
     for path in sorted((folder / "metadata").glob(f"*{_METADATA}")):
         try:
@@ -292,14 +288,12 @@ def _pinned(state: TableState, pins: Pins) -> int:
 
 
 def _has_rows_there(state: TableState) -> bool:
-    """Whether the files are there that its newest snapshot names. A purge leaves what a lost swap had
-    written, and nothing behind it."""
+    """Returns whether the files of the newest snapshot exist. A purge deletes them."""
     return state.head is None or local_path(state.head.manifest_list).is_file()
 
 
 def _counts(catalog: LocalCatalog, lost: Lost, pins: Pins) -> bool:
-    """Whether it is missed: a table that was published, a sidecar that a record pins. A batch that failed
-    leaves others."""
+    """Returns whether it is missed: a published table, or a sidecar that a record pins."""
     if not lost.name.name or catalog.location(lost.name.layer, lost.name.name) is not None:
         return False
     if not _has_rows_there(lost.state):

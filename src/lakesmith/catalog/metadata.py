@@ -34,8 +34,7 @@ _SPARK_NAMES = {
     "uuid": "string",
     "unknown": "void",
 }
-"""Iceberg's primitive types whose Spark SQL name differs (Iceberg's ``TypeToSparkType``); the others keep
-theirs."""
+"""Iceberg's primitive types with another name in Spark SQL (Iceberg's ``TypeToSparkType``)."""
 
 
 def load_metadata(name: str, location: str) -> TableState:
@@ -133,8 +132,8 @@ def _parse(name: str, location: str, version: int, data: Mapping[str, Any]) -> T
 
 
 def _partitioning(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """The present spec's fields in Spark's spelling. Format 1 may carry only its fields, and void ones are
-    dropped ones."""
+    """Returns the partition fields in Spark's spelling, without void ones (format 1 keeps dropped fields
+    so)."""
     specs = data.get("partition-specs") or ()
     spec = next((spec["fields"] for spec in specs if spec["spec-id"] == data["default-spec-id"]), None)
     fields = data.get("partition-spec") or () if spec is None else spec

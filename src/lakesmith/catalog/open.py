@@ -113,8 +113,7 @@ def _from_environment(target: Target) -> dict[str, str]:
 
 
 def _s3tables(target: Target, properties: dict[str, str]) -> dict[str, str]:
-    """S3 Tables by its Iceberg REST endpoint; ``warehouse`` is the table bucket's ARN, which names the
-    region."""
+    """Returns the settings of S3 Tables by its REST endpoint; ``warehouse`` is the bucket's ARN."""
     arn = properties.get("warehouse", "").split(":")
     if len(arn) < 6 or arn[2] != "s3tables":
         raise _unusable(target, "warehouse: the ARN of a table bucket", properties.get("warehouse", "none"))
@@ -134,8 +133,7 @@ def _require_jdbc(target: Target, properties: dict[str, str]) -> None:
 
 
 def _sqlalchemy(properties: dict[str, str]) -> dict[str, str]:
-    """A database: Spark's ``jdbc:`` URL as SQLAlchemy writes it, with ``jdbc.user`` and ``jdbc.password`` in
-    it."""
+    """Returns a database's settings: Spark's ``jdbc:`` URL for SQLAlchemy, with user and password."""
     rest = {key: value for key, value in properties.items() if key != "uri" and not key.startswith("jdbc.")}
     scheme, _, address = properties["uri"].removeprefix("jdbc:").partition(":")
     if scheme == "sqlite":
@@ -155,8 +153,7 @@ def _login(user: str, password: str) -> str:
 
 
 def _require_addresses(target: Target, properties: Mapping[str, str]) -> None:
-    """Refuses what clients, Python's and Java's, could each take for another address, and then repeat a part
-    of the password."""
+    """Refuses addresses that Python's and Java's clients could read in different ways."""
     for key, value in properties.items():
         if ADDRESS_NAME.search(key) and secrets_in(value) is None:
             raise _unusable(target, f"{key}: a well-formed URL", f"{key}: not one", ENCODE)

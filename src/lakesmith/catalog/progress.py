@@ -11,8 +11,7 @@ from lakesmith.errors import Problem, StateError
 
 
 def take_again(table: object) -> str:
-    """The last resort of a hint: a table whose rows came from files has nothing else to be made from
-    again."""
+    """Returns the last part of a hint, for tables that can only be made from their files again."""
     return f"or 'lakesmith drop {table}', and every file that is still in its landing folders is taken again"
 
 
@@ -150,8 +149,7 @@ def _tagged_progress(state: TableState, foreign: tuple[Snapshot, ...], can_rebui
 
 
 def _doubt(tagged: Snapshot, foreign: tuple[Snapshot, ...]) -> str | None:
-    """What speaks against the oldest of ``foreign`` having grown out of ``tagged``; None when nothing
-    does."""
+    """Returns why the oldest of ``foreign`` may not descend from ``tagged``; None if it does."""
     if not foreign or foreign[0].parent_id is None:
         return "main was started again since (the table was replaced)"
     if foreign[0].sequence_number < tagged.sequence_number + 2:
@@ -171,8 +169,7 @@ def _doubt(tagged: Snapshot, foreign: tuple[Snapshot, ...]) -> str | None:
 
 
 def record_of(state: TableState, snapshot: Snapshot) -> Record | None:
-    """The record a snapshot carries, None when it has none. Raises StateError LS502 when it cannot be
-    read."""
+    """Returns the record of a snapshot, None if it has none of its own. Raises StateError LS502."""
     try:
         return snapshot.record
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -43,9 +43,7 @@ class Catalog(Protocol):
         """
 
     def reader(self) -> PyIcebergCatalog:
-        """PyIceberg's catalog, to read with alone: it works where nothing can be written. Slow to import,
-        too."""
+        """Returns PyIceberg's catalog for reading; works where nothing can be written. Slow to import."""
 
     def writer(self) -> PyIcebergCatalog:
-        """PyIceberg's catalog, for writes of the metadata plane. Slow to import: only when there is something
-        to write."""
+        """Returns PyIceberg's catalog for writing. Slow to import: only if there is something to write."""

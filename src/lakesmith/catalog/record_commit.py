@@ -50,8 +50,8 @@ class RecordCommit:
 
 
 def can_be_written(state: TableState) -> bool:
-    """Whether such a commit can be written exactly: the table has rows or had some, and nothing of its
-    metadata is unknown here."""
+    """Returns whether the commit can be written exactly: the table has had rows, and all its metadata is
+    known."""
     head = state.head
     if head is None or state.format_version not in (2, 3) or not _FILE.fullmatch(state.metadata_location):
         return False

@@ -1,5 +1,4 @@
-"""Catalogs of others (Glue, S3 Tables, REST, a database over JDBC), read through PyIceberg, imported when
-first used."""
+"""Shared catalogs (Glue, S3 Tables, REST, a database over JDBC), read through PyIceberg."""
 
 from __future__ import annotations
 
@@ -47,15 +46,13 @@ _AT_ONCE: Final = 10
 
 
 def _is_not_of_old_metadata(record: logging.LogRecord) -> bool:
-    """A REST server deletes old metadata files itself; PyIceberg tries it after each commit, and would tell a
-    person that they are gone."""
+    """Filters PyIceberg's warnings about old metadata files that a REST server has deleted itself."""
     return not record.getMessage().startswith("Failed to delete metadata file")
 
 
 @lru_cache(maxsize=4)
 def _opened(properties: frozenset[tuple[str, str]]) -> PyIcebergCatalog:
-    """One for a process: a program that looks at its lake again and again logs in once, and keeps its
-    connections."""
+    """Opens a catalog once for a process, which logs in once and keeps its connections."""
     from pyiceberg.catalog import load_catalog
 
     given = dict(properties)
@@ -218,8 +215,7 @@ class RemoteCatalog:
         return self.lease_table(project).holder() if self.table(*name) is not None else None
 
     def _ask(self, question: Callable[[], Result]) -> Result:
-        """Asks the catalog. What goes wrong has as many classes as there are clients: all mean it cannot be
-        reached."""
+        """Asks the catalog. Errors of all clients become EnvironmentProblem LS325."""
         try:
             return question()
         except LakesmithError:

@@ -1,5 +1,7 @@
-"""Where the metadata of a table is, by the client of its catalog, and what is in it: as JSON, which PyIceberg
-would hold against its own models first (some 100 ms for a few thousand snapshots)."""
+"""Where a catalog's client says that a table's metadata is, and its content as JSON.
+
+PyIceberg would validate it with its own models first: some 100 ms for a few thousand snapshots.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ class RemoteTables(Protocol):
         """What can be asked of many tables at once, for ``find``; it need not have all of them."""
 
     def find(self, identifier: Identifier, known: Metadata | None, ahead: Ahead) -> Metadata | None:
-        """The table's metadata now; None when there is no such table. It is ``known`` itself where that is
-        still right."""
+        """Returns the table's metadata; None if there is no such table; ``known`` itself if it is still
+        right."""
 
 
 def tables_of(catalog: Any) -> RemoteTables:
@@ -176,8 +178,7 @@ class _InGlue:
         return found
 
     def _in_pages(self, database: str, wanted: set[str]) -> dict[str, str | None]:
-        """For as long as more are to be found than pages were asked for: others may have thousands of tables
-        in the database."""
+        """Returns locations from Glue's pages, until asking for the rest one by one costs less."""
         glue, found = self.catalog.glue, dict[str, str | None]()
         pages = glue.get_paginator("get_tables").paginate(DatabaseName=database) if len(wanted) > 1 else ()
         try:
@@ -198,8 +199,7 @@ def _location_in(table: Any) -> str | None:
 
 
 def make_own_tables(catalog: Any) -> None:
-    """Makes the tables in which a catalog in a database keeps its own, where they are missing: for whoever
-    writes first."""
+    """Creates the tables that a catalog in a database keeps for itself, if they are missing."""
     if not hasattr(catalog, "create_tables"):
         return
     from sqlalchemy.exc import SQLAlchemyError
@@ -212,8 +212,7 @@ def make_own_tables(catalog: Any) -> None:
 
 
 def is_new_database(catalog: Any, error: Exception) -> bool:
-    """Whether a question failed because nobody has written to the catalog's database yet: it has no table
-    then."""
+    """Returns whether a question failed because the catalog's database has no tables yet."""
     if not hasattr(catalog, "create_tables") or not isinstance(getattr(error, "orig", None), Exception):
         return False
     from pyiceberg.catalog.sql import SqlCatalogBaseTable

@@ -1,5 +1,4 @@
-"""The state of a table as plain frozen data: what planning is given, read from Iceberg metadata
-beforehand."""
+"""The state of a table as frozen data, read from Iceberg's metadata."""
 
 from __future__ import annotations
 
@@ -19,22 +18,18 @@ BRANCH_PREFIX = "lakesmith_work_"
 """Branches of batches under way; whatever a dead one left behind is removed by the next publish."""
 
 DRAFT_PROPERTY: Final = "lakesmith.draft"
-"""The table property of metadata files that are a batch's draft of the table, and never were its state: the
-attempt's UUID."""
+"""Table property of metadata files that are a batch's draft, never the table's state: the attempt's UUID."""
 
 DELETES_OLD_METADATA: Final = "write.metadata.delete-after-commit.enabled"
-"""Iceberg's own property: whether a commit deletes metadata files that are no longer in the table's log of
-them."""
+"""Iceberg's property: whether a commit deletes metadata files that left the table's log."""
 
 DELETE_GRANULARITY: Final = "write.delete.granularity"
-"""Iceberg's own property: which data files a file of deleted positions is about. Only tables that were made
-as version 2 have it."""
+"""Iceberg's property: how many data files a position-delete file covers. Only v2 tables have it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One Iceberg snapshot. ``committed_ms`` is milliseconds since the epoch, UTC; ``summary`` as Iceberg
-    keeps it."""
+    """An Iceberg snapshot. ``committed_ms``: ms since the epoch; ``summary`` as Iceberg keeps it."""
 
     snapshot_id: int
     parent_id: int | None
@@ -102,8 +97,7 @@ class TableState:
     schema_id: int | None = None
 
     def columns_at(self, snapshot_id: int | None) -> tuple[ColumnState, ...] | None:
-        """The columns the table had when the snapshot was committed; None when that is not known (any
-        more)."""
+        """Returns the columns at the time of a snapshot; None if they are not known any more."""
         snapshot = self.snapshots.get(snapshot_id) if snapshot_id is not None else None
         return self.schemas.get(snapshot.schema_id) if snapshot and snapshot.schema_id is not None else None
 

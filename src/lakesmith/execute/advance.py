@@ -103,8 +103,8 @@ _BY_COLUMN: Final = re.compile(r"^schema\.name-mapping|\.column\.")
 
 
 def restructured(table: TableDefinition, state: TableState, data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The metadata ``data``, which ``state`` was read from, as it has to be; None where it takes Iceberg to
-    change it."""
+    """Returns the metadata ``data`` of ``state`` with the declared structure; None if only Iceberg can change
+    it."""
     changes = changed_settings(table, state)
     schema = next(each for each in data["schemas"] if each["schema-id"] == data["current-schema-id"])
     fields: list[Field] | None = [dict(field) for field in schema["fields"]]
@@ -144,8 +144,7 @@ def _with_names(fields: list[Field], change: SettingChange) -> list[Field]:
 
 
 def _as_declared(table: TableDefinition, fields: list[Field], last: int) -> list[Field] | None:
-    """With the columns that a table of files has to get, and the wider types; None for a type that is not
-    plain."""
+    """Returns the columns with the declared ones and wider types; None for a type that is not plain."""
     found = {field["name"].lower(): field for field in fields}
     for column in table.columns if table.is_sourced else ():
         there, kind = found.get(column.name.lower()), _iceberg_type(column.type or "")
@@ -184,8 +183,8 @@ def _in_order(fields: list[Field], changes: Sequence[SettingChange]) -> list[Fie
 
 
 def _with_schema(schemas: Sequence[Mapping[str, Any]], wanted: Mapping[str, Any]) -> tuple[list[Any], int]:
-    """The schemas with the wanted one among them, and its id: one that is the same is used again, as Iceberg
-    does."""
+    """Returns the schemas with the wanted one among them, and its id. An equal schema is reused, as in
+    Iceberg."""
     for schema in sorted(schemas, key=lambda each: bool(each["schema-id"] != wanted["schema-id"])):
         if {**schema, "schema-id": None} == {**wanted, "schema-id": None}:
             return list(schemas), schema["schema-id"]

@@ -1,5 +1,4 @@
-"""From a project's graph and the lake as it is now to decisions: what ``plan``, ``status``, ``explain`` and
-``run`` share."""
+"""From the graph and the lake to decisions, for ``plan``, ``status``, ``explain`` and ``run``."""
 
 from __future__ import annotations
 
@@ -99,8 +98,7 @@ class Decider:
         return {name: external for name, external in found if external is not None}
 
     def decide_all(self, names: Iterable[TableName]) -> tuple[Decision, ...]:
-        """The whole plan: a table whose inputs have work waits for them, as its own step is only known
-        then."""
+        """Returns the whole plan. A table waits for inputs that have work: its own step depends on them."""
         names = tuple(names)
         with self.one_look(names):
             return self._decide_each(names)
@@ -154,14 +152,13 @@ class Decider:
         return replace(query, refused={**query.refused, **lasting})
 
     def refuse(self, step: TableStep, refused: NotIncremental) -> None:
-        """Has the step's strategy left out when its table is decided again; keys and sums are left out
-        together."""
+        """Excludes the step's strategy when its table is decided again; keys and sums together."""
         strategy = Strategy.KEYS if step.strategy.is_by_keys else step.strategy
         self.refused.setdefault(step.name, {})[strategy] = refused
 
     def leave_out(self, step: TableStep, found: BadFiles) -> str | None:
-        """Has the files left out when the table is decided again, where their source wants that; None: there
-        are none of these."""
+        """Excludes unreadable files from the next decision if their source allows it; returns what is said of
+        them."""
         known = self.bad.get(step.name, ())
         new = tuple(bad for bad in found.files if bad.may_be_skipped and bad not in known)
         if not new:
@@ -197,8 +194,7 @@ def query_of(node: Node, besides: Around = NOTHING) -> Query:
 
 
 def _from_a_snapshot_on(table: TableDefinition, query: Query, name: str) -> Query:
-    """The query without what would look at rows of an input that do not count: what changed in it, and all
-    versions of a key."""
+    """Returns the query without strategies that would read rows from before the starting snapshot."""
     against = f"{name} is read from a snapshot on"
     query = replace(query, not_by_keys=against)
     return (

@@ -22,8 +22,8 @@ class Outdated(Exception):
 
 
 class Unanswered(RunError):
-    """A shared catalog did not say what became of a commit on the batch's working branch: nothing of it
-    counts, and it may be done again."""
+    """A shared catalog did not answer a commit on the working branch: nothing of it counts, and it may be
+    retried."""
 
 
 class NotIncremental(Exception):
@@ -35,8 +35,7 @@ class NotIncremental(Exception):
 
 
 class NeverIncremental(NotIncremental):
-    """The same, and it will be so as long as the definition is what it is: there is no use in trying
-    again."""
+    """As NotIncremental, for as long as the definition stays the same: retrying is useless."""
 
 
 class RunStopped(LakesmithError):
@@ -56,8 +55,7 @@ class Engine(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Ends running jobs as soon as possible, from another thread. What is not being published yet is not
-        published."""
+        """Cancels running jobs from another thread. What is not being published is not published."""
         ...
 
     def close(self) -> None:

@@ -33,8 +33,7 @@ from lakesmith.whole_file import write_whole
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the caller named: the ``table``, others to erase from as well (``also``), and those whose columns
-    mean something else (``besides``)."""
+    """What the caller named: ``table``, other tables (``also``), and tables to leave out (``besides``)."""
 
     table: TableName
     persons: ErasureFilter
@@ -217,8 +216,8 @@ class Receipts:
         return len(list(self._folder.glob("*.begun")))
 
     def hidden(self, data: Any, persons: ErasureFilter, paths: Collection[str] = ()) -> Any:
-        """JSON data without the names of files that tell of the persons, and without ``paths``: keyed hashes
-        in their place."""
+        """Returns JSON data with keyed hashes instead of ``paths`` and names of files that mention the
+        persons."""
         if isinstance(data, str):
             # The longest first: one may be the beginning of another.
             for path in sorted(paths, key=len, reverse=True):

@@ -77,8 +77,7 @@ def copies(looked: Looked) -> Iterator[str]:
 
 
 def left_out(looked: Looked) -> Iterator[str]:
-    """Files in the landing folders that no table takes: hidden ones, temporary ones, and ones that no pattern
-    matches."""
+    """Yields files in landing folders that no table ingests: hidden, temporary or unmatched ones."""
     listed = {each for table in looked.lake.project.tables for each in _listed(looked, table)}
     for folder, source in looked.folders.items():
         how = "remove it"

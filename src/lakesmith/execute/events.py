@@ -32,8 +32,7 @@ class EngineStarting:
 
 @dataclass(frozen=True, slots=True)
 class EngineStarted:
-    """Spark is ready. ``seconds`` since its start was asked for; ``notes`` say when the fast start was not
-    possible."""
+    """Spark is ready, ``seconds`` after its start; ``notes`` say why the fast start was not possible."""
 
     seconds: float
     notes: tuple[str, ...] = ()

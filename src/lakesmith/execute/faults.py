@@ -65,8 +65,7 @@ def note_jvm(pid: int) -> None:
 
 
 def arrange(point: str, action: Callable[[], None], table: str = "") -> None:
-    """Runs ``action`` whenever ``point`` is passed in this process, by ``table`` or by any: for tests that
-    kill nothing."""
+    """Runs ``action`` in this process whenever ``point`` is passed, by ``table`` or by any table."""
     if point not in POINTS:
         raise ValueError(f"no fault point {point!r}")
     _in_process[f"{point}@{table}"] = action

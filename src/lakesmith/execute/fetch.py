@@ -1,5 +1,4 @@
-"""Before a run is planned: what changed in PostgreSQL becomes landing files of the tables that are read from
-there."""
+"""Changes in PostgreSQL become landing files of their tables before a run is planned."""
 
 from __future__ import annotations
 
@@ -21,8 +20,7 @@ from lakesmith.sources.model import FileAction
 def fetch_all(
     lake: Lake, names: Iterable[TableName], environment: Mapping[str, str] = os.environ
 ) -> dict[TableName, Problem]:
-    """Fetches for the tables among ``names`` that are read from PostgreSQL. Returns what went wrong, by
-    table: the others go on."""
+    """Fetches for the tables of ``names`` that are read from PostgreSQL. Returns failures by table."""
     wanted, problems = set(names), dict[TableName, Problem]()
     for table in lake.project.tables:
         read = table.sources_of(PostgresSource)
@@ -43,8 +41,7 @@ def fetch_all(
 def not_read(
     project: Project, decision: Decision, environment: Mapping[str, str] = os.environ
 ) -> tuple[str, ...]:
-    """What is not known of a table that has nothing to do, because a run would read its sources in PostgreSQL
-    first."""
+    """Returns what is unknown of an idle table because only a run reads its PostgreSQL sources."""
     from lakesmith.sources.postgres.position import seconds_since_read
 
     if not isinstance(decision, UpToDate) or decision.held:

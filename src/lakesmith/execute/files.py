@@ -1,5 +1,4 @@
-"""The landing files of a table: which were ingested, which are new, and what `files --skip` and `--forget`
-would do."""
+"""The landing files of a table: ingested, new, and the effect of `files --skip` and `--forget`."""
 
 from __future__ import annotations
 

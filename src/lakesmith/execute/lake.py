@@ -158,8 +158,7 @@ def _gathered(choices: list[tuple[Source, Listing, FileChoice]]) -> SourceFacts:
 
 
 def external_facts(name: TableName, external: ExternalTable, state: TableState | None) -> TableFacts:
-    """The table as it is now: LS514 where it is not there, LS515 where the point from which it is read is not
-    known."""
+    """Returns the facts of an external table, with problem LS514 or LS515 if it cannot be read."""
     if state is None:
         return TableFacts(problem=_not_there(name, external))
     if external.begin is None:

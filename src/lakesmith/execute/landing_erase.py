@@ -1,5 +1,4 @@
-"""Landing files that contain rows to erase: which they are, whether they can be rewritten, and their
-rewriting."""
+"""Landing files that contain rows to erase, and how they are rewritten."""
 
 from __future__ import annotations
 
@@ -56,16 +55,15 @@ class LandingFile:
 
     @property
     def choice(self) -> OnErase | None:
-        """Files that lakesmith wrote itself, of events and rows that came in, are removed: nobody else has a
-        use for them."""
+        """What happens to the file. Files that lakesmith wrote itself are removed."""
         if self.source.is_written_here:
             return OnErase.REMOVE
         return self.source.on_erase
 
     @property
     def goes(self) -> bool:
-        """Whether the file is deleted: as declared, once its other records are in the table, or where it has
-        no others."""
+        """Whether the file is deleted: as declared if its other records are in the table, or if it has none
+        besides."""
         if not self.records:
             return False
         if self.records == self.all_records:
@@ -102,8 +100,7 @@ def landing_files(
     listed: Iterable[tuple[Source, Iterable[FileIdentity]]],
     records: Mapping[str, tuple[int, int]],
 ) -> Iterator[LandingFile]:
-    """The listed files, each with what the ledger knows of it and how many ``records`` it has: theirs, and
-    all."""
+    """Yields the listed files with what the ledger knows, and their records: of the persons, and all."""
     ledger = lake.ledger(table.name, lake.facts(table.name))
     for source, files in listed:
         for file in files:
@@ -121,8 +118,8 @@ def _fingerprinted(lake: Lake, file: FileIdentity, taken: FileIdentity | None) -
 
 
 def require_choices(files: Sequence[LandingFile]) -> None:
-    """Raises UsageError LS260 where nobody has said what becomes of a file, LS261 for one that cannot be
-    rewritten and is to be."""
+    """Raises UsageError LS260 for files without a declared choice, LS261 for files that cannot be
+    rewritten."""
     _require_rewritable(files)
     open_ = [file for file in files if file.choice is None]
     if not open_:
@@ -151,8 +148,7 @@ def _require_rewritable(files: Iterable[LandingFile]) -> None:
 
 
 def remove(lake: Lake, file: LandingFile) -> None:
-    """Deletes a file, and the folders below its source's that are empty then; one that is gone is no error.
-    Raises OSError, and what S3 answers."""
+    """Deletes a file and the folders that are empty then. Raises OSError, and what S3 answers."""
     if is_object(file.path):
         bucket, key = bucket_and_key(file.path)
         client_of(lake.project.target.store).delete_object(Bucket=bucket, Key=key)
@@ -182,8 +178,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What erasures that were begun have made of landing files: their digests, whichever erasure it was.
-    ``note`` keeps another one."""
+    """Digests of landing files that any begun erasure wrote. ``note`` adds one."""
 
     digests: frozenset[str]
     note: Callable[[str], None]

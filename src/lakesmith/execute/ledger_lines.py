@@ -1,5 +1,4 @@
-"""The lines of a batch's ledger that take no file: skipped, forgotten and unreadable ones, and what is said
-of them."""
+"""Lines of a batch's ledger for skipped, forgotten and unreadable files, and their notes."""
 
 from __future__ import annotations
 

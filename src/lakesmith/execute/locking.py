@@ -37,8 +37,7 @@ class Claim:
     given_up: Callable[[], bool] = lambda: False
 
     def lock(self) -> ProjectLock:
-        """Returns the lock. Entering raises LockedError LS701, and StateError LS525 for tables of another
-        project."""
+        """Returns the lock. Entering raises LockedError LS701, StateError LS525."""
         return project_lock(
             self.lake.project,
             self.command,
@@ -48,8 +47,7 @@ class Claim:
         )
 
     def lease(self) -> AbstractContextManager[None]:
-        """Returns the lease; for a catalog in the project's folder the lock is enough. Entering raises
-        LockedError LS703."""
+        """Returns the lease, if the catalog is shared. Entering raises LockedError LS703."""
         catalog = self.lake.catalog
         if not isinstance(catalog, RemoteCatalog):
             return nullcontext()
@@ -68,8 +66,7 @@ _GAP_SECONDS: Final = 0.3
 
 _LEASE_GAP_SECONDS: Final = 2.5
 _LEASE_KEPT_SECONDS: Final = 10.0
-"""The same of a lease, for which others look each two seconds: so it is given away for that long only after
-some pieces."""
+"""How long a lease is kept over several pieces: others look for it every two seconds."""
 
 FOR_EVER: Final = float("inf")
 
@@ -91,8 +88,8 @@ class Turns:
 
     @contextmanager
     def take(self) -> Iterator[None]:
-        """Holds the lake while the body runs. Raises RunStopped once it was asked to stop, LockedError where
-        others do not give it in time."""
+        """Holds the lake while the body runs. Raises RunStopped, LockedError if others do not free it in
+        time."""
         if self._given_away is None:
             self._given_away = time.monotonic()
         else:

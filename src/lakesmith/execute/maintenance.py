@@ -64,8 +64,7 @@ Verdict = Care | NotThere | Unknown
 
 
 def verdicts(lake: Lake, names: Iterable[TableName], orphans: bool = False) -> tuple[Verdict, ...]:
-    """What each table needs, and why not; what cannot be read of one does not keep the others from being
-    reported."""
+    """Returns what each table needs, and why not. One unreadable table does not affect the others."""
     wanted = tuple(names)
     with lake.one_look([table.name for table in lake.project.tables]):
         known = _Known.of(lake)
@@ -147,8 +146,8 @@ def _measured(known: _Known, name: TableName, orphans: bool) -> Verdict:
 
 
 def _scattered_sidecars(lake: Lake, name: TableName, base: Base) -> Iterator[TableName]:
-    """Sidecars with many small files, which the next batch takes over once they are put together. The ledger
-    does that itself."""
+    """Yields sidecars with many small files; the next batch uses the compacted ones. The ledger does it
+    itself."""
     for kind in SIDECARS:
         pin, sidecar = base.pin(kind), sidecar_of(name, kind)
         state = lake.catalog.table(sidecar.layer, sidecar.name) if pin and kind != LEDGER_PIN else None
@@ -215,8 +214,7 @@ def _metadata_bytes(state: TableState) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What the caller asks for besides what tables need: ``orphans``, that they are looked for,
-    ``remove_orphans``, that they go."""
+    """What the caller asks for besides what tables need: list ``orphans``, or ``remove_orphans``."""
 
     orphans: bool = False
     remove_orphans: bool = False
@@ -227,15 +225,13 @@ class Orders:
         return self.orphans or self.remove_orphans
 
     def removes(self, settings: Maintenance) -> bool:
-        """Whether those of a table are removed: as the call says, or without a word of it the table's
-        settings."""
+        """Returns whether a table's orphans are removed: as called, else by the table's settings."""
         return self.remove_orphans or (settings.orphans.remove and not self.orphans)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A table's head. Sizes are in bytes; ``planning_seconds``: how long a scan of the whole table takes to
-    be planned."""
+    """Measures of a table's head: bytes, and ``planning_seconds`` for a scan of the whole table."""
 
     data_files: int
     data_bytes: int
@@ -266,8 +262,7 @@ class Maintained:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A slice of maintenance: ``files`` small files became ``into``; ``snapshots`` expired, those of sidecars
-    included."""
+    """A slice of maintenance: small ``files`` became ``into``; ``snapshots`` expired, sidecars included."""
 
     files: int = 0
     into: int = 0

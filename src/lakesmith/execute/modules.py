@@ -1,5 +1,4 @@
-"""The project's own modules that a Python table imports: they are part of its definition as much as its own
-file."""
+"""The project's own modules that a Python table imports: part of its definition."""
 
 from __future__ import annotations
 
@@ -60,8 +59,7 @@ def _texts(tree: ast.AST) -> Iterator[str]:
 
 
 def module_file(root: Path, name: _Name) -> Path | None:
-    """The file below ``root`` that Python would take for a module: where there are both, the package. None if
-    there is no file."""
+    """Returns the file that Python would import for a module, a package first; None if there is no file."""
     module = root.joinpath(*name)
     candidates = (module / "__init__.py", module.with_name(f"{module.name}.py"))
     return next((path for path in candidates if path.is_file()), None)

@@ -24,13 +24,11 @@ class Opened:
     lake: Lake
 
     def names(self, patterns: Sequence[str]) -> tuple[TableName, ...]:
-        """The selected tables in the graph's order, all of them without a pattern. Raises UsageError for
-        unknown ones."""
+        """Returns the selected tables in the graph's order, all without a pattern. Raises UsageError."""
         return tuple(select(self.graph, patterns)) if patterns else self.graph.order
 
     def one(self, text: str) -> TableName:
-        """The one table that ``text`` names. Raises UsageError LS201 for an unknown one, LS205 for
-        several."""
+        """Returns the table that ``text`` names. Raises UsageError LS201, LS205."""
         found = select(self.graph, [text])
         if len(found) == 1:
             return found[0]

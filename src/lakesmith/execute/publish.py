@@ -1,5 +1,4 @@
-"""Publishes a progress record or a change of the file ledger without a JVM, if the table is where the step
-was planned."""
+"""Publishes a progress record or a ledger change without a JVM, if the table is where it was planned."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ MetadataChange = Callable[[TableDefinition, TableState, Mapping[str, Any]], Mapp
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What such a record is based on: the newest one, and the table with so many ``rows``, in a catalog where
-    it can be swapped in."""
+    """What a record is based on: the newest record, and the table's rows in a catalog that can swap it."""
 
     catalog: LocalCatalog
     base: Record
@@ -52,8 +50,7 @@ class Ground:
 
 
 def ground_of(lake: Lake, step: TableStep) -> Ground | None:
-    """None where it takes Spark: in a shared catalog, or where the metadata does not surely tell what has to
-    be in the record."""
+    """Returns what a record is based on; None if only Spark can write the record."""
     base, catalog = step.base.record, lake.catalog
     state = catalog.table(step.name.layer, step.name.name)
     if base is None or state is None or not isinstance(catalog, LocalCatalog):

@@ -93,8 +93,7 @@ def summarize(lake: Lake, name: TableName, facts: TableFacts, chosen: BadRows | 
 
 
 def fits(row: dict[str, Any], chosen: BadRows) -> bool:
-    """Whether a row of a quarantine is chosen: what ``lakesmith.spark.kinds.replay.condition`` says in
-    SQL."""
+    """Returns whether a quarantined row is chosen, as ``spark.kinds.replay.condition`` does in SQL."""
     file, reasons = row["source_file"], "\n".join(row["reasons"]).lower()
     return (
         (chosen.batch is None or row["batch"] == chosen.batch)
@@ -198,8 +197,7 @@ class QuarantineDecider(Decider):
 
 
 def _disturbed(table: TableDefinition, facts: TableFacts) -> Problem | None:
-    """What has to be put right by a run first: a record of this batch would stand on what another engine did,
-    and hide it."""
+    """Returns why a run must come first: another engine changed the table, and this record would hide it."""
     if table.query is None:
         return cut_problem(table, facts)
     if (reason := tampered(facts)) is None:
@@ -216,8 +214,7 @@ def _disturbed(table: TableDefinition, facts: TableFacts) -> Problem | None:
 def plan_quarantine(
     table: TableDefinition, facts: TableFacts, strategy: Strategy, bad_rows: BadRows
 ) -> TableStep:
-    """The step on a table that has a record. A replay is by the present definition; a drop leaves what the
-    table is."""
+    """Returns the step: a replay uses the present definition, a drop leaves the table as it is."""
     record = facts.base.record
     assert record is not None
     is_replay = strategy is Strategy.REPLAY

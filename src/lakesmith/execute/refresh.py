@@ -1,5 +1,4 @@
-"""How a table is kept up to date in the long run, and why not more cheaply: for people. Pure, from the graph
-alone."""
+"""How a table is refreshed, and why not more cheaply, in words. Pure, from the graph."""
 
 from __future__ import annotations
 

@@ -39,8 +39,7 @@ _PUFFIN: Final = b"PFA1"
 
 @dataclass(frozen=True)
 class Paths:
-    """From paths below the warehouses ``origins`` to those below ``home``, however the scheme ``file:`` is
-    spelt before them."""
+    """Maps paths below the warehouses ``origins`` to ``home``, with or without the scheme ``file:``."""
 
     home: Path
     origins: frozenset[str]
@@ -135,8 +134,7 @@ def _rewrite_avro(path: Path, change: Callable[[dict[str, Any]], None]) -> bool:
 
 
 def _entry_here(entry: dict[str, Any], paths: Paths) -> None:
-    """A manifest's entry with its file's path here; of a delete file also its size, and the paths that it is
-    about."""
+    """Returns a manifest entry with paths here; for a delete file also its size and data files."""
     file = entry["data_file"]
     file["file_path"] = paths(file["file_path"])
     if file.get("content", _DATA) == _DATA:
@@ -173,7 +171,7 @@ def _rewrite_deletes(entry: Mapping[str, Any], paths: Paths) -> Iterator[bool]:
 
 
 def _puffin_here(content: bytes, paths: Paths) -> bytes | None:
-    """A Puffin file with its footer's paths here; None where they are. Format:
+    """Returns a Puffin file with paths here, None if unchanged. Format:
     https://iceberg.apache.org/puffin-spec/."""
     size = int.from_bytes(content[-12:-8], "little")
     start, flags = len(content) - 12 - size, content[-8:-4]
@@ -186,8 +184,7 @@ def _puffin_here(content: bytes, paths: Paths) -> bytes | None:
 
 
 def _positions_here(content: bytes, paths: Paths) -> bytes | None:
-    """A Parquet file of deleted positions with its paths here; None where they are. Rows stay in their order,
-    columns keep their ids."""
+    """Returns a position-delete file with paths here, None if unchanged. Row order and column ids stay."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

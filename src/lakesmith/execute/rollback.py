@@ -26,8 +26,8 @@ from lakesmith.sources.model import FileAction
 
 @dataclass(frozen=True, slots=True)
 class UndoneFiles:
-    """What was taken since: ``again`` is still there, for the next run; ``gone`` is not. ``topics``:
-    partitions of which records are read again."""
+    """Files ingested since: those that exist ``again``, those ``gone``, and ``topics`` whose records are read
+    again."""
 
     again: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -161,8 +161,7 @@ _OWN: Final = "lakesmith"
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A moment by its name: the tables that have it, each with its snapshot. ``newest_ms``: of the newest of
-    them (since the epoch)."""
+    """A tag: its tables with their snapshots. ``newest_ms``: the newest of them (since the epoch)."""
 
     name: str
     tables: Mapping[TableName, int]
@@ -177,8 +176,7 @@ class Tag:
 
 
 def known_name(text: str) -> str:
-    """``text``, where it can be a tag's name. Raises UsageError LS256: names must differ from times,
-    snapshots and lakesmith's own."""
+    """Returns ``text`` if it can be a tag's name. Raises UsageError LS256."""
     if _NAME.fullmatch(text) and text != MAIN and not text.startswith(_OWN):
         return text
     expected = "a letter, and then letters, digits, _ - and ."

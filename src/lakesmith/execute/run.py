@@ -59,8 +59,7 @@ class Walk:
     _unanswered: set[TableName] = field(default_factory=set)
 
     def run(self) -> int:
-        """Walks to the end and returns the exit code: the highest of the tables' codes, 0 when none
-        failed."""
+        """Runs all tables and returns the highest of their exit codes."""
         pending, done = list(self.names), set[TableName]()
         running: dict[Future[int], TableName] = {}
         with ThreadPoolExecutor(self.parallel, thread_name_prefix="table") as pool:
@@ -167,8 +166,7 @@ def _never_still(name: TableName) -> RunError:
 
 
 EngineFactory = Callable[[ProjectLock, bool], Engine]
-"""Starts an engine: the lock records which JVM works under it, and True says that there is little data to
-work on."""
+"""Starts an engine under the lock; True: there is little data to work on."""
 
 
 @dataclass
@@ -200,8 +198,7 @@ class LazyEngine:
 
 @dataclass
 class Run:
-    """Brings ``names`` up to date and tells ``listener``. ``stop`` asks it to end after what is being
-    published."""
+    """Refreshes ``names`` and calls ``listener``. ``stop`` ends the run after the current publish."""
 
     decider: Decider
     names: Sequence[TableName]

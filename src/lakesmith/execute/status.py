@@ -63,8 +63,7 @@ class TableStatus:
 
 
 def statuses(decider: Decider, names: Iterable[TableName]) -> tuple[TableStatus, ...]:
-    """The status of each of ``names``, in the graph's order: a table is behind, too, when one it is made from
-    is."""
+    """Returns the statuses in the graph's order. A table is behind if one of its inputs is."""
     wanted = set(names)
     needed = wanted.union(*(decider.graph.upstream(name) for name in wanted))
     found: dict[TableName, TableStatus] = {}
@@ -175,8 +174,7 @@ def _decision_notes(decision: Decision) -> tuple[str, ...]:
 
 
 def facts_notes(facts: TableFacts) -> Iterator[str]:
-    """What others did to the table since its last batch, which rows move no watermark, and what a batch that
-    did not end left behind."""
+    """Returns notes on changes by others, on rows that move no watermark, and on unfinished batches."""
     for snapshot in facts.progress.foreign if facts.progress else ():
         if snapshot.operation != "replace":
             yield f"another tool changed its rows: snapshot {snapshot.snapshot_id} ({snapshot.operation})"
@@ -230,7 +228,7 @@ def input_positions(lake: Lake, facts: TableFacts, inputs: Iterable[TableName]) 
 
 
 def position_in(name: TableName, state: TableState | None, pin: Pin | None) -> InputPosition:
-    """The position in the input ``name``, which is ``state`` now and was read at ``pin``; each None:
+    """Returns the position in the input ``name``: ``state`` now, ``pin`` when it was read; each None:
     never."""
     if state is None:
         return InputPosition(name, InputChange.MISSING, "has not been built yet")

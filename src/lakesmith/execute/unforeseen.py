@@ -23,8 +23,7 @@ DEBUG = "LAKESMITH_DEBUG"
 def unforeseen(
     error: Exception, folder: Path | None, secrets: Iterable[str], who: str = "lakesmith"
 ) -> Problem:
-    """LS900: what an exception says, and where its stack trace was written (into ``folder``, None:
-    nowhere)."""
+    """Returns LS900 with the exception's text and the file of its stack trace (None: not written)."""
     said = redacted(str(error), secrets).strip().splitlines() or [""]
     return Problem(
         "LS900",

@@ -1,5 +1,4 @@
-"""What it takes to prove law 1 of a table: its inputs as it has consumed them, and what became of the
-comparison."""
+"""What proves law 1 of a table: its inputs as consumed, and the outcome of the comparison."""
 
 from __future__ import annotations
 
@@ -78,8 +77,7 @@ def failed(name: TableName, error: LakesmithError) -> Verification:
 
 
 def verification_of(decider: Decider, name: TableName) -> TableStep | Verification:
-    """The step that would compute a derived table from the very snapshots it has consumed, or why that cannot
-    be."""
+    """Returns the step that computes a derived table from its consumed snapshots, or why it is impossible."""
     node, facts = decider.graph.node(name), decider.lake.facts(name)
     record, table = facts.base.record, node.definition
     if table.external is not None:

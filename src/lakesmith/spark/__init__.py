@@ -1,2 +1,1 @@
-"""The data plane: the only importer of PySpark. The engine and its commands stand here; each room below says
-what it holds."""
+"""The data plane: the only importer of PySpark. The engine and its commands; each room has its own page."""

@@ -100,8 +100,7 @@ def query_frame(
     secrets: Sequence[str] = (),
     others: Mapping[TableName, Elsewhere] = MappingProxyType({}),
 ) -> DataFrame:
-    """The rows of the SELECT in ``sql`` as a frame, computed where it is used. Arguments and errors as
-    ``run_query``."""
+    """Returns the rows of a SELECT as a frame. Arguments and errors as ``run_query``."""
     with _root_cause_told(session, secrets):
         return _frame(session, sql, as_of, others)
 
@@ -130,8 +129,7 @@ def _frame(
 
 
 def _by_names_of_catalog(sql: str) -> str:
-    """The query, with what its tables are called in the catalog. Raises UsageError LS244 for a name that is
-    none of the project's kind."""
+    """Returns the query with the catalog's table names. Raises UsageError LS244 for other names."""
     analysis = analyse(sql)
     names = {".".join(reference.parts): reference.parts for reference in analysis.references}
     for name, parts in names.items():
@@ -166,8 +164,7 @@ def _result(frame: DataFrame, stream: bool) -> QueryResult:
 
 
 def _within_python(frame: DataFrame) -> DataFrame:
-    """The frame with two in place of each date and time: itself, and NULL, or NULL and its text where Python
-    has none of that year."""
+    """Returns the frame with times that Python cannot hold (years beyond 9999) as text beside NULL."""
     kinds = [field.dataType for field in frame.schema.fields]
     if not any(map(_has_moments, kinds)):
         return frame
@@ -241,8 +238,7 @@ def _at(spark: SparkSession, sql: str, as_of: Mapping[TableName, int]) -> DataFr
 
 
 def _require_query(spark: SparkSession, sql: str) -> None:
-    """Spark runs a command as soon as it is given one, so the text is only parsed before it is known to be a
-    query that reads tables alone."""
+    """Raises UsageError unless the text is a SELECT. It is only parsed first: Spark runs commands at once."""
     found = objection(spark, sql)
     if found is None:
         return

@@ -1,5 +1,4 @@
-"""What changed in a table between two points of its past, for people: rows that came and went, and which
-columns of those that stayed."""
+"""The rows that changed in a table between two points of its history, for people."""
 
 from __future__ import annotations
 
@@ -29,8 +28,7 @@ DELETED, INSERTED, BEFORE, AFTER = "deleted", "inserted", "before", "after"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The table, and the two snapshots. ``key``: the columns that tell its rows apart; empty: nothing
-    declared does."""
+    """The table and two snapshots. ``key``: the columns that identify rows; empty: nothing declared."""
 
     name: TableName
     start: int
@@ -40,8 +38,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows by what became of them; ``columns``: of those updated, in how many each column differs (only those
-    that do)."""
+    """Rows by outcome; ``columns``: for updated rows, in how many each column differs."""
 
     inserted: int
     deleted: int
@@ -51,8 +48,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Difference:
-    """``rows``: the table's columns behind ``CHANGE``, a row that was updated twice: as it was, and as it
-    is."""
+    """``rows``: the table's columns after ``CHANGE``; an updated row twice: before and after."""
 
     counts: Counts
     rows: DataFrame

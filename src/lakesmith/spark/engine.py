@@ -55,8 +55,7 @@ _WRITERS: Mapping[Strategy, BatchWriter] = {
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Does steps in one Spark session, which ends with it unless it ``keeps_session``. Implements
-    ``execute.engine.Engine``."""
+    """Does steps in one Spark session, which it ends unless it ``keeps_session``."""
 
     session: SessionHandle
     lake: Lake
@@ -72,8 +71,7 @@ class SparkEngine:
         return ReadingSessions(self.session.spark)
 
     def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
-        """Does one batch and publishes it; whatever fails in Spark is raised as a RunError with its root
-        cause."""
+        """Does one batch and publishes it. Raises RunError with the root cause of what fails in Spark."""
         self.session.enter()
         spark = self.sessions.of(step, self.lake.project.root)
         batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)
@@ -99,8 +97,7 @@ class SparkEngine:
         return replace(report, warnings=(*ahead, *report.warnings, *untidy))
 
     def _moved(self, batch: Batch, error: Exception | None = None) -> Outdated | None:
-        """What failed over commits of another runner is planned again: its publish takes the working branch
-        away."""
+        """Returns whether a failure comes from another runner's publish, which removes the working branch."""
         if self.lake.project.target.is_local or self._stop.is_set():
             return None
         if error is not None and is_beaten(error):
@@ -132,8 +129,8 @@ class SparkEngine:
             self.session.stop()
 
     def _settle(self, batch: Batch, draft: Draft) -> tuple[str, ...]:
-        """Tidies the sidecars after the publish; what is published does not depend on it, so a failure is
-        only reported."""
+        """Tidies the sidecars after the publish. A failure is only reported: nothing published depends on
+        it."""
         try:
             for kind in SidecarKind:
                 if kind.value in draft.sidecars:
@@ -161,8 +158,7 @@ def _alter_columns(batch: Batch) -> list[str]:
 
 
 def explained(session: SessionHandle, lake: Lake, step: TableStep, error: BaseException) -> LakesmithError:
-    """What failed, with the project's secrets hidden: Spark may quote the settings and values it was
-    given."""
+    """Returns the failure without the project's secrets, which Spark may quote."""
     secrets = lake.project.secrets
     if problem := failed_filter(error, step.table, secrets):
         return QualityError(problem)

@@ -76,8 +76,7 @@ def renew(session: SessionHandle, lake: Lake, name: TableName) -> int:
 
 
 def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[TableName, int]:
-    """Takes the tags off, and expires every snapshot of the tables and their sidecars but those of now; how
-    many of each table."""
+    """Deletes tags and expires all but the present snapshots of tables and sidecars; returns counts."""
     done = {}
     with explaining(session, lake.project.secrets):
         for name in erasure.tables:
@@ -92,8 +91,7 @@ def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[Ta
 
 
 def _keep_main_alone(spark: SparkSession, lake: Lake, ledger: TableName) -> None:
-    """Drops what keeps a ledger's past: the branches of appends, of which those that count are main's past,
-    and the tag that was moved with main."""
+    """Drops the append branches and the record tag of a ledger, which keep its history."""
     state = lake.catalog.table(ledger.layer, ledger.name)
     refs = tuple(ref for ref in (state.refs if state else ()) if is_of_attempt(ref) or ref == RECORD_TAG)
     if state is not None and refs:
@@ -115,8 +113,7 @@ def beside(name: TableName) -> tuple[TableName, ...]:
 
 
 def _record_anew(spark: SparkSession, lake: Lake, name: TableName, pins: Mapping[str, Pin]) -> None:
-    """Publishes a record of the same positions on the rewritten files: the one before it is on snapshots that
-    still have the rows."""
+    """Publishes the same positions on the rewritten files: the earlier record's snapshots have the rows."""
     progress, state = lake.facts(name).progress, _state(lake, name)
     if progress is None or state.head is None:
         return
@@ -150,8 +147,7 @@ def _next(record: Record, attempt: str, moved: Mapping[str, Pin]) -> Record:
 
 
 def _rewrite(spark: SparkSession, name: TableName) -> int:
-    """Rewrites data files with deleted rows, without these rows; what manifests say of the old ones goes
-    too."""
+    """Rewrites data files and manifests, without the deleted rows and what described them."""
     done = rewrite_data_files(spark, name, {"delete-file-threshold": "1", "remove-dangling-deletes": "true"})
     if spark.table(f"{physical(name)}.delete_files").count():
         # Iceberg tells by their age which files of positions went, and those of a young one in a table with

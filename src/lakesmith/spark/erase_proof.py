@@ -56,8 +56,7 @@ class Proof:
 
 
 def prove(session: SessionHandle, lake: Lake, erasure: Erasure) -> Proof:
-    """Looks into every file that is left of the tables: into those that tables name, and into others in their
-    folders."""
+    """Proves that no file of the tables has the rows: files that tables name, and others in their folders."""
     spark, left = session.spark, list[str]()
     files = rows = unnamed = 0
     is_listed = lake.project.target.type != _KEEPS_FOLDERS
@@ -92,8 +91,7 @@ class _Look:
         )
 
     def theirs(self, rows: DataFrame) -> int:
-        """How many of the rows are theirs, or have the name of a file that tells of them; 0 where nothing can
-        tell."""
+        """Returns how many rows are the persons', or mention one of their files; 0 if nothing can tell."""
         return rows.where(" OR ".join(self._conditions)).count() if self._conditions else 0
 
     def others(self, rows: DataFrame) -> int:

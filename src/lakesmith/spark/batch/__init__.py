@@ -1,2 +1,1 @@
-"""What every kind of batch shares: the branch, the sidecars, quarantine and tombstones, the publish. No kind
-of batch is known here."""
+"""What all batches share: the branch, sidecars, quarantine and the publish."""

@@ -297,8 +297,7 @@ def checked_account(batch: Batch, draft: Draft, state: TableState) -> Account:
 
 
 def _placed(batch: Batch, account: Account) -> int:
-    """What a full refresh or a changed file deletes was there before: it is not among the rows that were
-    read."""
+    """Returns the placed rows, without deletes of rows that were there before the batch."""
     earlier = batch.step.strategy in (Strategy.FULL, Strategy.FILES) and account.versions is None
     return account.placed - (account.deleted if earlier else 0)
 
@@ -326,8 +325,7 @@ def live_rows(batch: Batch, state: TableState, snapshot_id: int | None, name: Ta
 
 
 def remove_left_deletes(batch: Batch, name: TableName, state: TableState) -> None:
-    """Takes away what a statement on the working branch has left behind: files of deleted positions without
-    their data files."""
+    """Removes position-delete files whose data files a statement on the working branch has replaced."""
     snapshot = state.snapshots.get(state.refs[batch.branch])
     if snapshot is not None and snapshot.count("total-position-deletes") and state.may_leave_deletes:
         remove_left_behind(batch.spark, batch.java.load(name), snapshot.snapshot_id, batch.branch)
@@ -341,8 +339,7 @@ def _rows_in_manifests(batch: Batch, name: TableName, snapshot_id: int) -> int:
 
 
 def rows_read(batch: Batch) -> int:
-    """The rows of the step's input ranges by the snapshots' own summaries: counted apart from what Spark
-    reads."""
+    """Returns the rows of the step's input ranges, by the snapshots' own summaries."""
     return sum(_rows_of(batch, item) for item in batch.step.driving)
 
 

@@ -69,8 +69,7 @@ def _rows_by_file(batch: Batch, paths: Sequence[str]) -> Mapping[str, int]:
 
 
 def _require_known(batch: Batch, lake: Lake, without: Sequence[str]) -> None:
-    """A file may have no rows (all of them bad, or deleted since); then its batch has none of a file that
-    nobody knows either."""
+    """Raises RunError LS619 if a batch has rows of files that the ledger does not have."""
     ledger = lake.ledgers.read(batch.name, batch.step.base.pin(LEDGER_PIN))
     batches = {ledger[path].batch for path in without if path in ledger}
     strangers = _strangers(batch, sorted(batches), ledger) if batches else []

@@ -1,5 +1,4 @@
-"""Bad rows on their way to quarantine: with the reasons, where they came from, and enough to bring them
-back."""
+"""Bad rows on their way to quarantine, with reasons, origin and all that brings them back."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ REASONS: Final = "_reasons"
 
 ROW: Final = "_row"
 ROW_TYPES: Final = "_row_types"
-"""Where a frame of bad rows has these, they are the JSON of the row and the types of its fields, in place of
-its columns."""
+"""Columns with the row as JSON and its field types, in frames of bad rows that have them."""
 
 COLUMNS: Final = (
     Column("attempt", "string", "the attempt that found the row"),
@@ -94,8 +92,7 @@ def miscounted(batch: Batch, expected: int, found: int) -> RunError:
 
 
 def content_of(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Bad rows of a derived table as what they are in quarantine: its columns ``reasons``, ``row`` and
-    ``row_types``."""
+    """Returns bad rows of a derived table as quarantine has them: ``reasons``, ``row``, ``row_types``."""
     whole, types = _as_json(rows, columns)
     return rows.select(F.col(REASONS).alias("reasons"), whole.alias("row"), types.alias("row_types"))
 

@@ -36,8 +36,8 @@ class SidecarKind(StrEnum):
 
 
 def read_pinned(batch: Batch, kind: SidecarKind) -> DataFrame | None:
-    """A sidecar's rows as of the last published batch; None when there never were any. Raises StateError
-    LS508 where they are lost."""
+    """Returns a sidecar's rows at the last published batch; None if it never had rows. Raises StateError
+    LS508."""
     pin = batch.step.base.pin(kind)
     if pin is None or pin.snapshot is None:
         return None
@@ -76,8 +76,7 @@ class SidecarWriter:
         return False
 
     def _has_others_since(self, pin: Pin | None) -> bool:
-        """Whether the pinned tombstones have columns of the same names that are others: they came and went in
-        between."""
+        """Returns whether the pinned tombstones have other columns, by field id, than the present ones."""
         if pin is None or self.kind is not SidecarKind.TOMBSTONES:
             return False
         state = self._state()
@@ -103,8 +102,7 @@ class SidecarWriter:
         rows.writeTo(self.target).append()
 
     def clear(self, where: str = "true") -> None:
-        """Takes rows away: all of them (what a full refresh starts with), or those of which ``where`` (SQL)
-        is true."""
+        """Deletes rows: all of them, or those for which ``where`` (SQL) is true."""
         self._batch.spark.sql(f"DELETE FROM {self.target} WHERE {where}")
         remove_left_deletes(self._batch, self.name, self._state())
 
@@ -176,7 +174,7 @@ def tombstone_columns(batch: Batch) -> tuple[str, ...]:
 
 
 def read_tombstones(batch: Batch) -> DataFrame | None:
-    """The tombstones as of the last published batch; None when there never was one. The newest of a key
+    """Returns the tombstones at the last published batch; None if there never was one. The newest per key
     counts."""
     return read_pinned(batch, SidecarKind.TOMBSTONES)
 

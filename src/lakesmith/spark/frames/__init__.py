@@ -1,2 +1,1 @@
-"""What is done to any frame or text of SQL: quoting, comparing, rounding, counting, JSON. Nothing here knows
-files, tables or batches."""
+"""Operations on any frame or SQL text: quoting, comparing, rounding, counting, JSON."""

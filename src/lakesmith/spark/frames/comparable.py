@@ -62,8 +62,7 @@ def equal_in(
 
 
 def has_equality(kind: DataType) -> bool:
-    """False where values cannot be compared, not even by ``comparable``: variants, and what has them
-    inside."""
+    """Returns False for types whose values cannot be compared even with ``comparable``, such as variants."""
     return all(leaf.text != "variant" for leaf in sql_type(kind).leaves())
 
 
@@ -73,8 +72,7 @@ def has_fractions(kind: DataType) -> bool:
 
 
 def with_sign(value: SparkColumn, kind: DataType) -> SparkColumn:
-    """For ``comparable``: a double or float as a text, which tells 0.0 from -0.0; every other value as it
-    is."""
+    """Returns a double or float as text, which distinguishes 0.0 from -0.0; other values as they are."""
     return value.cast("string") if has_fractions(kind) else value
 
 
@@ -84,8 +82,7 @@ def holds_maps(kind: DataType) -> bool:
 
 
 def is_collated(kind: str) -> bool:
-    """Whether texts in values of a type, as Spark writes it, are equal by a collation, and not by their
-    bytes."""
+    """Returns whether texts in values of a Spark type are compared by a collation."""
     return " collate " in kind
 
 
