@@ -128,14 +128,18 @@ class Access:
         """Tells the host which process the call waits for."""
         self.host.notice(f"waiting: the project is in use by {holder}")
 
-    def session(self, opened: Opened, little: bool) -> SessionHandle:
-        """The Spark session, started if need be; ``little``: for little data."""
+    def session(self, opened: Opened, little: bool, stays: bool = True) -> SessionHandle:
+        """The Spark session, started if need be.
+
+        ``little``: for little data. ``stays``: whether it may be left warm for the next process.
+        """
         from lakesmith.spark.open import open_session
 
         with self._starting:
             if self._handle is None:
+                keep = self._keep(opened) if stays else None
                 with self.host.busy("starting Spark"):
-                    self._handle = open_session(opened.project, little, self._keep(opened), self._given)
+                    self._handle = open_session(opened.project, little, keep, self._given)
                 self._reads_topics = opened.project.has_topics
                 self._follow()
             return self._handle

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from lakesmith.api.access import Access
 
 if TYPE_CHECKING:
     from lakesmith.api.connecting import Snippet
+    from lakesmith.api.erasing import ErasurePreview, Readmitted, Receipt
     from lakesmith.api.keeping_up import Stopped
     from lakesmith.api.maintaining import MaintenanceEvent
     from lakesmith.api.past import Released, RollbackPreview, RolledBack, Tagged, Untagged
@@ -145,6 +146,49 @@ class Changing:
         from lakesmith.api.maintaining import rewrite
 
         return rewrite(self.access, table, everything, on_event)
+
+    def erase(
+        self,
+        table: str,
+        where: str,
+        *,
+        also: Sequence[str] = (),
+        besides: Sequence[str] = (),
+        wait: float = 0.0,
+        on_event: Callable[[str], None] = _ignore,
+    ) -> Change[ErasurePreview, Receipt]:
+        """Prepares to erase people's rows from a table, from all below it, from landing files and old snapshots.
+
+        Args:
+            table: the table, or one that is made from the tables to erase from.
+            where: whose rows: ``email = 'a@b.c'``, ``id IN (1, 2)``.
+            also: other tables to erase from.
+            besides: tables in which the columns mean something else.
+            wait: seconds to wait for another process that uses the lake.
+            on_event: receives what was done, in words.
+
+        Spark looks for the persons, and ends after ``apply``, as its folders have their rows. An erasure that was cut off
+        is finished by the same call.
+
+        Raises UsageError LS201, LS205, LS221, LS258, LS259, LS260, StateError LS523, LockedError LS701, LS703.
+        """
+        from lakesmith.api.erasing import EraseOptions, erase
+
+        return erase(self.access, table, EraseOptions(where, tuple(also), tuple(besides), wait, on_event))
+
+    def readmit(
+        self,
+        table: str,
+        where: str,
+        *,
+        also: Sequence[str] = (),
+        besides: Sequence[str] = (),
+        wait: float = 0.0,
+    ) -> Readmitted:
+        """Lets new rows of people in again who were erased. Raises as ``erase``, RunError LS623 if nobody was erased."""
+        from lakesmith.api.erasing import EraseOptions, readmit
+
+        return readmit(self.access, table, EraseOptions(where, tuple(also), tuple(besides), wait))
 
     def rename(self, old: str, new: str) -> Change[Renamed, Renamed]:
         """Prepares to rename a table in the catalog and in the project's files; its progress stays.

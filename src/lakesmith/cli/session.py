@@ -34,17 +34,6 @@ def spark_session(opened: Opened, little: bool, stays: bool = True) -> Iterator[
         session.stop()
 
 
-def sessions_left(opened: Opened) -> Iterator[str]:
-    """Sessions of the project that have not ended, in words: what they shuffled is in their folders as long as they live."""
-    from lakesmith.spark.open import log_of
-    from lakesmith.spark.start.session_folder import living_folders
-
-    for folder in living_folders(str(log_of(opened.project))):
-        yield (
-            f"{folder} may have rows of theirs that Spark shuffled: end what uses it (lakesmith up, a query, lakesmith stop), and call this again"
-        )
-
-
 def _waiting(text: str) -> AbstractContextManager[object]:
     """On stderr, so that it never mixes with what a command prints."""
     if not sys.stderr.isatty():

@@ -79,6 +79,8 @@ def test_what_a_lakehouse_does_is_this() -> None:
         "register",
         "relocate",
         "change_files",
+        "erase",
+        "readmit",
     }
     maintaining = {"plan_maintenance", "maintain", "maintain_slice", "rewrite"}
     assert calls == general | reading | quarantine | changing | maintaining | {"send", "stop"}

@@ -4,8 +4,9 @@ from pathlib import Path
 from types import SimpleNamespace as Some
 from typing import Any
 
+from lakesmith.api.erasing import _preview
+from lakesmith.api.erasure_work import Landing, Work
 from lakesmith.cli.commands.erase import _lines
-from lakesmith.cli.erasing import Landing, Work
 from lakesmith.errors import Place
 from lakesmith.execute.erase import Erasure
 from lakesmith.execute.landing_erase import LandingFile
@@ -50,7 +51,7 @@ def test_every_table_with_the_columns_and_every_file_is_named() -> None:
     graph = Some(node=lambda name: Some(definition=Some(name=name, is_sourced=True, lookups=())))
     opened: Any = Some(graph=graph)
     session: Any = None
-    lines = list(_lines(Work(opened, erasure, session, found, Landing(files), quiet=False)))
+    lines = list(_lines(_preview(Work(opened, erasure, session, found, Landing(files), lambda _: None))))
     assert lines == [
         "bronze.people: 3 rows (deleted)",
         "silver.people: 1 row (follows)",

@@ -1,12 +1,12 @@
-"""One erasure on its way: what there is of the persons, what is done about it, and what is left then."""
+"""The work of an erasure: finds the persons, erases them from tables and landing files, and looks for what is left."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, nullcontext, redirect_stdout
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakesmith.api.words import count
 from lakesmith.errors import Problem, RunError
@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     from lakesmith.spark.start.session import SessionHandle
 
 Renewed = Mapping[TableName, tuple[FileIntake, ...]]
+Listener = Callable[[str], None]
+"""Receives what was done, in words."""
 
 
 @dataclass(frozen=True)
 class Landing:
-    """What lies in landing folders: ``files`` with what is known of each, and in words what is wrong with those that cannot be ``unread``."""
+    """The files of landing folders; ``unread`` are problems of files that cannot be read, in words."""
 
     files: tuple[LandingFile, ...] = ()
     unread: tuple[str, ...] = ()
@@ -61,19 +63,14 @@ class Landing:
 
 @dataclass(frozen=True)
 class Work:
-    """What an erasure is of, what was found, and the session that does it."""
+    """An erasure, what was found, and the session that does it; ``say`` receives what was done."""
 
     opened: Opened
     erasure: Erasure
     session: SessionHandle
     found: Found
     landing: Landing
-    quiet: bool
-
-    def say(self, text: str) -> None:
-        """Says what was done, unless data is printed."""
-        if not self.quiet:
-            print(text, flush=True)
+    say: Listener
 
     def definition(self, name: TableName) -> TableDefinition:
         """A table's definition."""
@@ -91,21 +88,13 @@ class Done:
     left: list[str] = field(default_factory=list)
 
 
-def look(opened: Opened, erasure: Erasure, session: SessionHandle, quiet: bool) -> Work:
-    """Looks for the persons in the tables, and in the landing files of those that have the columns."""
-    from lakesmith.spark.erase import find
-
-    found = find(session, opened.lake, erasure)
-    return Work(opened, erasure, session, found, _landing(opened, erasure, session), quiet)
-
-
-def _landing(
+def find_in_landing(
     opened: Opened,
     erasure: Erasure,
     session: SessionHandle,
     known: frozenset[tuple[TableName, FileIdentity]] = frozenset(),
 ) -> Landing:
-    """``known``: files that were looked into and have nothing."""
+    """Looks for records of the persons in landing files; ``known`` are files that are known to have none."""
     from lakesmith.spark.kinds.persons_in_files import persons_in_files
 
     files: list[LandingFile] = []
@@ -133,11 +122,14 @@ def _why_unread(
     wanted = wanted_of(table, erasure.persons)
     for file in files:
         if stand_in_file(wanted, content_of(opened.lake, file.path)):
-            yield f"{file.path}, which {table.name} cannot read, has values of theirs: remove it, or put a whole one there"
+            yield (
+                f"{file.path}, which {table.name} cannot read, has values of theirs: remove it, or put a"
+                " whole one there"
+            )
 
 
 def do(work: Work, receipts: Receipts, number: str) -> Done:
-    """Erases, and proves it."""
+    """Erases, and proves that nothing is left."""
     from lakesmith.spark.erase import forget_past, renew
     from lakesmith.spark.erase_proof import prove
 
@@ -204,7 +196,8 @@ def _left_in_others(work: Work) -> Iterator[str]:
         ledger = work.opened.lake.ledger(table.name, work.opened.lake.facts(table.name))
         files = sum(erasure.persons.are_named_in(path, surely=True) for path in ledger)
         if files:
-            yield f"{table.name} has taken {count(files, 'file')} whose names tell of them: {ways(table, erasure)}"
+            way = ways(table, erasure)
+            yield f"{table.name} has taken {count(files, 'file')} whose names tell of them: {way}"
 
 
 def ways(table: TableDefinition, erasure: Erasure) -> str:
@@ -219,7 +212,7 @@ def ways(table: TableDefinition, erasure: Erasure) -> str:
 
 def _prove_landing(work: Work, done: Done) -> None:
     """Looks into the landing files again, into new ones too."""
-    landing = _landing(work.opened, work.erasure, work.session, work.landing.clean)
+    landing = find_in_landing(work.opened, work.erasure, work.session, work.landing.clean)
     done.landing_files = len(landing.files)
     done.left += landing.unread
     for file in landing.theirs:
@@ -227,8 +220,9 @@ def _prove_landing(work: Work, done: Done) -> None:
             continue
         if file.table in work.erasure.others:
             how = ways(work.definition(file.table), work.erasure)
+            records = count(file.records, "record")
             done.left.append(
-                f"{file.path} has {count(file.records, 'record')} of theirs, and {file.table} is not erased from: {how}"
+                f"{file.path} has {records} of theirs, and {file.table} is not erased from: {how}"
             )
         elif file.choice is not OnErase.KEEP:
             done.left.append(f"{file.path} has {count(file.records, 'record')} of theirs: call this again")
@@ -250,10 +244,8 @@ def _bring(work: Work, name: TableName, renewed: Renewed) -> None:
         persons=erasure.persons,
         renewed=renewed,
     )
-    with redirect_stdout(None) if work.quiet else nullcontext():
-        failed = walk(decider, work.session, name)
-    if failed:
-        hint = "what was erased until then stays so: mend this, and call the same erase again"
+    if failed := walk(decider, work.session, name):
+        hint = "what was erased until then stays so: fix this, and call the same erase again"
         raise RunError([*failed, Problem("LS621", f"the erasure stopped at {name}", hint=hint)])
 
 
@@ -270,12 +262,3 @@ def walk(decider: EraseDecider, session: SessionHandle, name: TableName) -> list
     with closing(SparkEngine(session, decider.lake, keeps_session=True)) as engine:
         Walk(decider, (name,), lambda: engine, tell).run()
     return failed
-
-
-def landing_as_dicts(work: Work) -> list[dict[str, Any]]:
-    """The landing files that held rows of theirs, and what became of each."""
-    files = (file for file in work.landing.theirs if file.table in work.erasure.sourced)
-    return [
-        {"file": file.path, "choice": file.choice.value if file.choice else "none", "removed": file.goes}
-        for file in files
-    ]

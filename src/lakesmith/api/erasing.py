@@ -1,0 +1,307 @@
+"""Erases people's rows from every table, landing file and snapshot, and proves that nothing is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lakesmith.api.access import Access
+from lakesmith.api.erasure_work import (
+    Done,
+    Listener,
+    Work,
+    clean_places,
+    do,
+    find_in_landing,
+    walk,
+    ways,
+)
+from lakesmith.api.results import Change, Heads
+from lakesmith.catalog.state import MAIN
+from lakesmith.errors import Problem, RunError, StateError
+from lakesmith.execute.erase import Asked, EraseDecider, Erasure, Receipts, plan_erasure
+from lakesmith.execute.faults import reach
+from lakesmith.execute.landing_erase import LandingFile, require_choices
+from lakesmith.execute.opened import Opened
+from lakesmith.plan.steps import Strategy
+from lakesmith.project.definitions import TableName
+from lakesmith.sql.parse_erasure_filter import parse_erasure_filter
+
+
+@dataclass(frozen=True, slots=True)
+class EraseOptions:
+    """Options of an erasure; see ``Lakehouse.erase``."""
+
+    where: str
+    also: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()
+    wait: float = 0.0
+    on_event: Listener = lambda _: None
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedTable:
+    """A table that rows are erased from.
+
+    Attributes:
+        rows: the rows of the persons; None if the table has no such columns.
+        bad_rows: those in its quarantine.
+        is_sourced: whether rows are deleted from it; a derived table follows.
+        lookups: the tables that its rows look up anew when it is refreshed in full.
+    """
+
+    table: TableName
+    rows: int | None
+    bad_rows: int
+    is_sourced: bool
+    lookups: tuple[TableName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTable:
+    """A table that has the columns and is not erased from; ``rows`` is None if it was never run, ``way`` is what to do."""
+
+    table: TableName
+    rows: int | None
+    way: str
+
+
+@dataclass(frozen=True, slots=True)
+class LandingChange:
+    """What becomes of a landing file: ``outcome`` is "removed", "rewritten" or "kept", ``choice`` its table's ``on_erase``."""
+
+    path: str
+    choice: str
+    outcome: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change as JSON data."""
+        return {"file": self.path, "choice": self.choice, "removed": self.outcome == "removed"}
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePreview:
+    """What an erasure would do.
+
+    Attributes:
+        asked: the table that was named; ``columns`` tell the persons.
+        tables: the tables that rows are erased from, in dependency order.
+        skipped: tables that it is made from, without such columns.
+        others: tables with the columns that nothing is erased from.
+        left_out: tables that the caller excepted.
+        landing: the landing files with records of the persons.
+        tags: the tags that keep the past of tables, and are deleted.
+    """
+
+    asked: TableName
+    columns: tuple[str, ...]
+    tables: tuple[ErasedTable, ...]
+    skipped: tuple[TableName, ...]
+    others: tuple[OtherTable, ...]
+    left_out: tuple[TableName, ...]
+    landing: tuple[LandingChange, ...]
+    tags: Mapping[str, tuple[TableName, ...]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The preview as JSON data."""
+        return {
+            "asked": str(self.asked),
+            "columns": list(self.columns),
+            "tables": [
+                {"table": str(each.table), "rows": each.rows, "bad_rows": each.bad_rows}
+                for each in self.tables
+            ],
+            "not_looked_into": list(map(str, self.skipped)),
+            "others": [{"table": str(each.table), "rows": each.rows} for each in self.others],
+            "left_out": list(map(str, self.left_out)),
+            "landing": [each.to_dict() for each in self.landing],
+            "tags": {tag: list(map(str, tables)) for tag, tables in self.tags.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The receipt of an erasure, as it is in ``file``, but for names of files that tell of the persons."""
+
+    content: Mapping[str, Any]
+    file: Path
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left of the persons; ``content["proof"]["left"]`` names what is."""
+        return bool(self.content["done"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The receipt as JSON data."""
+        return {**self.content, "file": str(self.file)}
+
+
+@dataclass(frozen=True, slots=True)
+class Readmitted:
+    """Tables that new rows of the persons enter again."""
+
+    tables: tuple[TableName, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON data."""
+        return {"readmitted": list(map(str, self.tables))}
+
+
+def erase(access: Access, table: str, options: EraseOptions) -> Change[ErasurePreview, Receipt]:
+    """Prepares an erasure; see ``Lakehouse.erase``."""
+    opened = access.opened()
+    asked = _asked(opened, table, options)
+    command = f"erase from {asked.table}"
+    with access.alone(opened, command, options.wait):
+        erasure = plan_erasure(opened.lake, opened.graph, asked)
+        work = _look(access, opened, erasure, options.on_event)
+        heads = _heads(opened, erasure)
+    require_choices([file for file in work.landing.theirs if file.table in erasure.sourced])
+    return Change(
+        _preview(work),
+        heads,
+        lambda: access.alone(opened, command, options.wait),
+        lambda: _heads(opened, erasure),
+        lambda _: _erase(access, work, asked),
+    )
+
+
+def _asked(opened: Opened, table: str, options: EraseOptions) -> Asked:
+    also, besides = (tuple(map(opened.one_of_ours, each)) for each in (options.also, options.besides))
+    return Asked(opened.one_of_ours(table), parse_erasure_filter(options.where), also, besides)
+
+
+def _look(access: Access, opened: Opened, erasure: Erasure, on_event: Listener) -> Work:
+    """Looks for the persons in the tables, and in the landing files of those that have the columns.
+
+    The session writes their rows to its folders, so it ends with the erasure; so does one that was left warm.
+    """
+    from lakesmith.spark.erase import find
+
+    access.stop_warm(opened)
+    session = access.do(lambda: access.session(opened, little=False, stays=False))
+
+    def look() -> Work:
+        found = find(session, opened.lake, erasure)
+        landing = find_in_landing(opened, erasure, session)
+        return Work(opened, erasure, session, found, landing, on_event)
+
+    return access.do_in_spark(session, look)
+
+
+def _heads(opened: Opened, erasure: Erasure) -> Heads:
+    states = ((name, opened.lake.catalog.table(name.layer, name.name)) for name in erasure.tables)
+    return {name: state.refs.get(MAIN) if state else None for name, state in states}
+
+
+def _preview(work: Work) -> ErasurePreview:
+    erasure, found = work.erasure, work.found
+    return ErasurePreview(
+        erasure.asked,
+        tuple(erasure.persons.columns),
+        tuple(
+            ErasedTable(
+                name,
+                found.rows.get(name),
+                found.bad_rows.get(name, 0),
+                name in erasure.sourced,
+                tuple(work.definition(name).lookups),
+            )
+            for name in erasure.tables
+        ),
+        erasure.skipped,
+        tuple(_other(work, name) for name in erasure.others),
+        erasure.besides,
+        tuple(_change_of(file) for file in work.landing.theirs if file.table in erasure.sourced),
+        erasure.tags,
+    )
+
+
+def _other(work: Work, name: TableName) -> OtherTable:
+    found = work.found
+    rows = found.rows.get(name, 0) + found.bad_rows.get(name, 0)
+    way = ways(work.definition(name), work.erasure) if rows else "nothing is erased from it"
+    return OtherTable(name, rows if name in found.rows else None, way)
+
+
+def _change_of(file: LandingFile) -> LandingChange:
+    outcome = "removed" if file.goes else "rewritten" if file.is_rewritten else "kept"
+    return LandingChange(file.file.path, file.choice.value if file.choice else "none", outcome)
+
+
+def _erase(access: Access, work: Work, asked: Asked) -> Receipt:
+    opened, erasure = work.opened, work.erasure
+    if plan_erasure(opened.lake, opened.graph, asked) != erasure:
+        what, hint = "the lake was changed since this was prepared", "prepare it again"
+        raise StateError(Problem("LS511", what, hint=hint))
+    receipts = Receipts(opened.project.state_dir)
+    number = receipts.id_of(asked.table, asked.persons)
+    done = access.do_in_spark(work.session, lambda: do(work, receipts, number))
+    access.close()
+    done.left += (*clean_places(opened, erasure), *_sessions_left(opened))
+    content = _receipt(work, done)
+    reach("erase-proved", str(asked.table))
+    # A file with nobody else's records may be called as they are.
+    alone_in = [file.path for file in work.landing.theirs if file.records == file.all_records]
+    hidden = receipts.hidden(content, asked.persons, alone_in)
+    return Receipt(content, receipts.finish(number, {"receipt": number, **hidden}))
+
+
+def _sessions_left(opened: Opened) -> Iterator[str]:
+    """Sessions of the project that have not ended, in words: their folders have what they shuffled."""
+    from lakesmith.spark.open import log_of
+    from lakesmith.spark.start.session_folder import living_folders
+
+    for folder in living_folders(str(log_of(opened.project))):
+        yield (
+            f"{folder} may have rows of theirs that Spark shuffled: end what uses it (lakesmith up, a query,"
+            " lakesmith stop), and call this again"
+        )
+
+
+def _receipt(work: Work, done: Done) -> dict[str, Any]:
+    erasure, preview = work.erasure, _preview(work)
+    assert done.proof is not None
+    return {
+        "project": work.opened.project.name,
+        "target": work.opened.project.target.name,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "asked": str(erasure.asked),
+        "columns": list(erasure.persons.columns),
+        "persons": len(erasure.persons.values),
+        "tables": [
+            {
+                "table": str(each.table),
+                "rows": each.rows,
+                "bad_rows": each.bad_rows,
+                "files_rewritten": done.rewritten[each.table],
+                "snapshots_expired": done.snapshots[each.table],
+            }
+            for each in preview.tables
+        ],
+        "not_looked_into": list(map(str, erasure.skipped)),
+        "others": [{"table": str(name), "rows": work.found.rows.get(name, 0)} for name in erasure.others],
+        "left_out": list(map(str, erasure.besides)),
+        "tags_taken_off": sorted(erasure.tags),
+        "landing": [each.to_dict() for each in preview.landing],
+        "proof": {**asdict(done.proof), "landing_files": done.landing_files, "left": done.left},
+        "done": not done.left,
+    }
+
+
+def readmit(access: Access, table: str, options: EraseOptions) -> Readmitted:
+    """Lets new rows of erased persons in again; see ``Lakehouse.readmit``."""
+    opened = access.opened()
+    asked = _asked(opened, table, options)
+    with access.alone(opened, f"erase from {asked.table}", options.wait):
+        erasure = plan_erasure(opened.lake, opened.graph, asked)
+        persons, strategy = asked.persons, Strategy.READMIT
+        decider = EraseDecider(opened.graph, opened.lake, persons=persons, strategy=strategy)
+        for each in erasure.sourced:
+            failed = access.in_session(opened, True, lambda session: walk(decider, session, each))  # noqa: B023
+            if failed:
+                raise RunError(failed)
+    return Readmitted(erasure.sourced)
