@@ -15,8 +15,7 @@ from lakesmith.project.definitions import FileSource, KafkaSource, ObjectStore, 
 from lakesmith.project.formats import FileFormat
 from lakesmith.project.loader import load_project
 from lakesmith.redaction import WITHHELD, library_message, redacted, secrets_in
-from lakesmith.serve.routes import EventSource
-from lakesmith.serve.send.choose import url_of
+from lakesmith.serve.routes import EventSource, url_of
 from lakesmith.sources.kafka import broker
 from lakesmith.sources.listing import list_files
 from lakesmith.sources.postgres.fetch import Fetch, fetch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakesmith.api.access import Access
@@ -10,7 +11,7 @@ from lakesmith.api.access import Access
 if TYPE_CHECKING:
     from lakesmith.api.connecting import Snippet
     from lakesmith.api.erasing import ErasurePreview, Readmitted, Receipt
-    from lakesmith.api.keeping_up import Stopped
+    from lakesmith.api.keeping_up import Observer, Pace, Stopped, Up
     from lakesmith.api.maintaining import MaintenanceEvent
     from lakesmith.api.past import Released, RollbackPreview, RolledBack, Tagged, Untagged
     from lakesmith.api.registering import Registered, Relocated
@@ -227,6 +228,31 @@ class Changing:
         from lakesmith.api.connecting import connect
 
         return connect(self.access, engine, tables)
+
+    def up(
+        self,
+        observer: Observer,
+        *,
+        address: tuple[str, int] = ("127.0.0.1", 8080),
+        pace: Pace | None = None,
+        tls: tuple[Path | None, Path | None] = (None, None),
+    ) -> Up:
+        """Returns a service that takes events over HTTP and refreshes tables as their inputs arrive or are due.
+
+        ``keep()`` runs it until ``stop()`` is called, from another thread or a signal handler; a second ``stop()``
+        abandons the batch under way. The service has a Spark session of its own.
+
+        Args:
+            observer: receives what happens.
+            address: the host and the port that take events.
+            pace: how often tables are looked at.
+            tls: the files of a certificate and of its key, for HTTPS.
+
+        Raises UsageError LS274 (the certificate); ``keep`` raises UsageError LS270, LS271, LS275, LockedError LS701.
+        """
+        from lakesmith.api.keeping_up import Pace, up
+
+        return up(self.access, observer, address, pace or Pace(), tls)
 
     def send(
         self,

@@ -1,11 +1,21 @@
-"""The end of a JVM that a command left warm."""
+"""``up``, which keeps a project up to date until it is stopped, and the end of a JVM that a command left warm."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lakesmith.api.access import Access
+from lakesmith.catalog.history import account_in_words
+from lakesmith.execute.events import BatchReport
+from lakesmith.execute.run_result import RunResult
+from lakesmith.serve.loop import Lake
+from lakesmith.serve.notices import Observer
+from lakesmith.serve.options import Pace, UpOptions, certificate_and_key
+from lakesmith.serve.up import Up
+
+__all__ = ["BatchReport", "Observer", "Pace", "RunResult", "Up", "account_in_words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +28,24 @@ class Stopped:
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON data."""
         return {"ended": self.ended, "used_by": self.used_by}
+
+
+def up(
+    access: Access,
+    observer: Observer,
+    address: tuple[str, int],
+    pace: Pace,
+    tls: tuple[Path | None, Path | None],
+) -> Up:
+    """Returns a service that is not started yet; see ``Lakehouse.up``."""
+    from lakesmith.api.lakehouse import Lakehouse
+
+    def open_lake() -> Lake:
+        return Lakehouse(access.folder, access.target)
+
+    options = UpOptions(access.folder, access.target, *address, pace, certificate_and_key(*tls))
+    access.opened()
+    return Up(options, observer, open_lake)
 
 
 def stop(access: Access) -> Stopped:

@@ -10,10 +10,9 @@ from random import SystemRandom
 from typing import Any
 
 from lakesmith.api.access import Access
-from lakesmith.serve.routes import event_sources
+from lakesmith.serve.routes import chosen, event_sources, token_for, url_of
 from lakesmith.serve.send.batches import Batches, Shares
 from lakesmith.serve.send.check import Found, awaited, count_now, settled
-from lakesmith.serve.send.choose import chosen, token_for, url_of
 from lakesmith.serve.send.report import SendReport
 from lakesmith.serve.send.sender import Pace, Sender
 from lakesmith.serve.send.values import EventMaker

@@ -15,10 +15,25 @@ from lakesmith.execute.maintenance import Slice
 from lakesmith.execute.maintenance_result import MaintenanceResult
 from lakesmith.execute.run_result import RunFailed, RunResult
 from lakesmith.serve.arrivals import Arrivals, Arrived, ready
+from lakesmith.serve.notices import (
+    Batch,
+    Boarding,
+    Doing,
+    Observer,
+    batch_of,
+    failure_in_words,
+    maintained_in_words,
+    missed_in_words,
+    slice_in_words,
+    table_states,
+)
+from lakesmith.serve.options import Pace
 from lakesmith.serve.retries import Failing, failed, without_parking
 from lakesmith.serve.schedule import (
+    MAINTAINED,
     Due,
     Firing,
+    Rounds,
     due,
     fired,
     known_firings,
@@ -26,20 +41,7 @@ from lakesmith.serve.schedule import (
     write_firings,
 )
 from lakesmith.serve.state import LastRun, TableState, moment
-from lakesmith.serve.tables import Tables
-from lakesmith.serve.told import (
-    Batch,
-    Boarding,
-    Doing,
-    Voice,
-    batch_of,
-    failure_in_words,
-    missed_in_words,
-    table_states,
-)
-from lakesmith.serve.upkeep import FIRINGS as MAINTAINED
-from lakesmith.serve.upkeep import Rounds, maintained_in_words, slice_in_words
-from lakesmith.serve.work import Work, next_work
+from lakesmith.serve.tables import Tables, Work, next_work
 
 _SPARK_IS_LOST: Final = frozenset({"LS602", "LS604"})
 """After these, Spark's process is gone, or must not be trusted."""
@@ -89,25 +91,16 @@ class Clock:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """``every``: seconds after which all tables without a schedule are looked at. ``at_most_every``: the least seconds from one run to
-    the next."""
-
-    every: float = 10.0
-    at_most_every: float = 0.0
-
-
 @dataclass
 class Loop:
     """One look after the other. ``firings_file``: where the last firings are kept; beside it are those of maintenance."""
 
     around: Surroundings
     arrivals: Arrivals
-    voice: Voice
+    observer: Observer
     board: Boarding
     firings_file: Path
-    pace: Pace = Pace()
+    pace: Pace = field(default_factory=Pace)
     clock: Clock = Clock()
     project_changed: bool = False
     is_running: bool = False
@@ -192,7 +185,7 @@ class Loop:
             self._fail_as_a_whole([self.around.explain(error)])
         else:
             if self._nothing_runs is not None:
-                self.voice.tell("runs go on")
+                self.observer.notice("runs go on")
                 self._nothing_runs = None
             self._note(work, waiting, result)
 
@@ -213,7 +206,7 @@ class Loop:
         name = str(event.table)
         if isinstance(event, TablePublished):
             self._batches[name] = batch_of(event.report, self.clock.now())
-            self.voice.on_batch(name, event.report)
+            self.observer.on_batch(name, event.report)
             self._recover(name)
         else:
             self._fail(name, event.problems)
@@ -230,7 +223,7 @@ class Loop:
             if name not in self._doing.done:
                 self._fail(name, problems)
         if result.published:
-            self.voice.on_run(result)
+            self.observer.on_run(result)
         self._renew_spark([problem for problems in result.failed.values() for problem in problems])
         self.around.tidy(result)
         self._show_run(result)
@@ -255,7 +248,7 @@ class Loop:
         finally:
             self.is_running = False
         for line in said:
-            self.voice.tell(line)
+            self.observer.notice(line)
         self._show()
 
     def _maintain(self) -> None:
@@ -292,7 +285,7 @@ class Loop:
         before = self._failing.pop(name, None)
         if before is not None and not _is_quiet(before):
             times = "once" if before.failures == 1 else f"{before.failures} times"
-            self.voice.tell(f"{name} works again, after it had failed {times}")
+            self.observer.notice(f"{name} works again, after it had failed {times}")
 
     def _fail(self, name: str, problems: Sequence[Problem]) -> None:
         now = self.clock.monotonic()
@@ -301,16 +294,18 @@ class Loop:
         if _is_quiet(after) or (before is not None and before.is_parked and not after.is_new):
             return
         if after.is_new or (before is not None and _is_quiet(before)):
-            self.voice.on_problems(RunError(problems))
-        self.voice.tell(failure_in_words(name, after, now))
+            self.observer.on_problems(RunError(problems))
+        self.observer.notice(failure_in_words(name, after, now))
 
     def _fail_as_a_whole(self, problems: Sequence[Problem]) -> None:
         now = self.clock.monotonic()
         after = without_parking(failed(self._nothing_runs, problems, now), now)
         self._nothing_runs, self._look_at = after, after.next_try
         if after.is_new:
-            self.voice.on_problems(RunError(problems))
-            self.voice.tell(f"nothing can be run; it is tried again, first in {after.next_try - now:.0f} s")
+            self.observer.on_problems(RunError(problems))
+            self.observer.notice(
+                f"nothing can be run; it is tried again, first in {after.next_try - now:.0f} s"
+            )
         self._renew_spark(problems)
         self._show()
 
@@ -328,19 +323,19 @@ class Loop:
 
     def _close_lake(self, why: str) -> None:
         lake, self._lake = self._lake, None
-        self.voice.tell(why)
+        self.observer.notice(why)
         try:
             if lake is not None:
                 lake.close()
         except Exception as error:  # noqa: BLE001 - what is gone need not be ended well
-            self.voice.tell(f"its end was not a clean one: {self.around.explain(error).what}")
+            self.observer.notice(f"its end was not a clean one: {self.around.explain(error).what}")
 
     def _tell_missed(self, found: Sequence[Due], work: Work) -> None:
         for each in found:
             is_cron = self._tables.schedules[each.table].cron is not None
             is_missed = is_cron and (each.passed > 1 or self._is_first)
             if is_missed and each.table in work.firings and each.table not in self._failing:
-                self.voice.tell(missed_in_words(each))
+                self.observer.notice(missed_in_words(each))
 
     def _keep_firings(self, firings: dict[str, Firing]) -> None:
         if firings != self._firings:
@@ -360,7 +355,7 @@ class Loop:
         try:
             write_firings(path, firings)
         except OSError as error:
-            self.voice.tell(f"{path} cannot be written: {error.strerror or error}")
+            self.observer.notice(f"{path} cannot be written: {error.strerror or error}")
 
     def _show(self) -> None:
         problem = self._nothing_runs.problem.as_dict() if self._nothing_runs else None

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 from lakesmith.errors import Problem, UsageError
 from lakesmith.project.definitions import HttpSource, Project, TableDefinition
+from lakesmith.redaction import secrets_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +65,42 @@ def _same_path(one: EventSource, other: EventSource) -> UsageError:
             hint="give one of them another path; a table that derives from the other may read its events",
         )
     )
+
+
+def chosen(sources: Sequence[EventSource], name: str | None) -> EventSource:
+    """The source of a table, or of a path; the only one without a name. Raises UsageError LS272."""
+    found = [each for each in sources if name is None or name in (str(each.table.name), each.source.url_path)]
+    if len(found) == 1:
+        return found[0]
+    ways = ", ".join(f"{each.table.name} ({each.source.url_path})" for each in found or sources) or "none"
+    if not sources:
+        what, hint = "no table of the project takes events", "give one a source: {http: {path: /events}}"
+    elif not found:
+        what, hint = f"{name} takes no events", "name one of the tables that do, or a path"
+    else:
+        what, hint = (
+            "several sources take events",
+            "name the table, or the path, that events are to be sent to",
+        )
+    raise UsageError(Problem("LS272", what, None, "one source of events", ways, hint))
+
+
+def url_of(each: EventSource, base: str) -> SplitResult:
+    """Where events of the source go, at an intake. Raises UsageError LS273 for what is no URL of HTTP."""
+    try:
+        parts = urlsplit(base)
+        is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_right = False
+    if not is_right or secrets_in(base) != ():
+        expected = "such as http://127.0.0.1:8080, without a user or password"
+        raise UsageError(Problem("LS273", "not the URL of an intake", None, expected))
+    return parts._replace(path=parts.path.rstrip("/") + each.source.url_path, query="", fragment="")
+
+
+def token_for(each: EventSource, environment: Mapping[str, str]) -> str | None:
+    """One of the source's tokens that the environment has; None where none is needed. Raises UsageError LS271."""
+    for name in each.source.tokens:
+        if environment.get(name):
+            return environment[name]
+    return next(iter(tokens_of(each, environment)), None)

@@ -6,8 +6,8 @@ All times are in UTC, so that a clock which is put back or forward makes no firi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import islice
@@ -17,8 +17,12 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
+from lakesmith import limits
 from lakesmith.project.definitions import Schedule
 from lakesmith.whole_file import write_whole
+
+MAINTAINED: Final = "maintenance.json"
+"""Where the last times of maintenance are kept, in ``.lakesmith/``."""
 
 FILE: Final = "schedule.json"
 """Where the last firings are kept, in ``.lakesmith/``."""
@@ -140,3 +144,24 @@ def _latest(schedule: Schedule, now: datetime) -> datetime:
     local = (now + timedelta(seconds=1)).astimezone(ZoneInfo(schedule.time_zone))
     found = (each.astimezone(UTC) for each in CronSim(schedule.cron or "", local, reverse=True))
     return next(at for at in found if at <= now)
+
+
+@dataclass
+class Rounds:
+    """Counts batches by table."""
+
+    _since: dict[str, int] = field(default_factory=dict)
+
+    def count(self, published: Iterable[str]) -> None:
+        """These tables got a batch. A table that is new here is due sooner: nobody knows how many it has had."""
+        for name in published:
+            first = limits.BATCHES_BETWEEN_SLICES // 2 + 5 * len(self._since)
+            self._since[name] = self._since.get(name, first % limits.BATCHES_BETWEEN_SLICES) + 1
+
+    def due(self) -> str | None:
+        """The table that is looked after now, if any; its count begins anew."""
+        name = max(self._since, key=lambda each: self._since[each], default=None)
+        if name is None or self._since[name] < limits.BATCHES_BETWEEN_SLICES:
+            return None
+        self._since[name] = 0
+        return name

@@ -18,9 +18,8 @@ from typing import Final
 
 from lakesmith.errors import LakesmithError
 from lakesmith.execute.opened import read_project
-from lakesmith.serve.intake.app import Intake, Route
+from lakesmith.serve.intake.app import Bucket, Intake, Route
 from lakesmith.serve.intake.events import EventReader
-from lakesmith.serve.intake.rate import Bucket
 from lakesmith.serve.intake.segments import Segments
 from lakesmith.serve.intake.writer import Writer
 from lakesmith.serve.openapi import described

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from socket import socket
 from typing import Final
 
@@ -19,46 +20,39 @@ from lakesmith.execute.status import quarantined_rows
 from lakesmith.execute.unforeseen import unforeseen
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.serve.arrivals import Arrivals
-from lakesmith.serve.bell import Bell
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.intake.segments import PATTERN, release_ids, remove_taken
 from lakesmith.serve.intake_process import IntakeProcess, listen, require_server
-from lakesmith.serve.loop import Lake, Loop, Pace
+from lakesmith.serve.loop import Lake, Loop
+from lakesmith.serve.notices import Observer
+from lakesmith.serve.options import UpOptions
 from lakesmith.serve.routes import EventSource, event_sources, tokens_of
 from lakesmith.serve.schedule import FILE as FIRINGS
 from lakesmith.serve.state import Board, IntakeState, this_process
 from lakesmith.serve.tables import Tables, tables_of
-from lakesmith.serve.told import Voice
-from lakesmith.serve.topics import TopicWatcher, topics_of
-from lakesmith.serve.watch import PROJECT, Watcher, can_watch, folders_of
+from lakesmith.serve.watch import PROJECT, TopicWatcher, Watcher, can_watch, folders_of, topics_of
 from lakesmith.sources.model import FileAction
 
 _LOOK_SECONDS: Final = 0.25
 """How often the folders of events are looked at: a listing of a few names."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpOptions:
-    """``pace``: how often is looked and run. ``tls``: the files of the certificate and of its key; None: events come over plain HTTP."""
+class _Alarm:
+    """Ends a sleep from any thread or signal handler: an Event could deadlock there, a SimpleQueue cannot."""
 
-    project: Path
-    target: str | None = None
-    host: str = "127.0.0.1"
-    port: int = 8080
-    pace: Pace = field(default_factory=Pace)
-    tls: tuple[Path, Path] | None = None
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[None] = SimpleQueue()
 
-    @property
-    def url(self) -> str:
-        """Where events are taken."""
-        return f"http{'s' if self.tls else ''}://{self.host}:{self.port}"
+    def set(self) -> None:
+        """Ends the present sleep, or the next one."""
+        self._calls.put(None)
 
-    @property
-    def served(self) -> list[str]:
-        """The arguments of the process that takes events."""
-        target = [] if self.target is None else ["--target", self.target]
-        certificate = ["--tls-cert", str(self.tls[0]), "--tls-key", str(self.tls[1])] if self.tls else []
-        return [str(self.project), *target, *certificate]
+    def wait(self, seconds: float) -> None:
+        """Sleeps until ``set`` is called, at most so many seconds."""
+        with suppress(Empty):
+            self._calls.get(timeout=seconds)
+            while True:
+                self._calls.get_nowait()
 
 
 class Abandoned(BaseException):
@@ -70,19 +64,23 @@ class Up:
     """Keeps a project up to date until it is told to end. ``voice`` is told what happens; ``open_lake`` opens the project."""
 
     options: UpOptions
-    voice: Voice
+    observer: Observer
     open_lake: Callable[[], Lake]
-    _bell: Bell = field(default_factory=Bell)
-    _told: int = 0
+    _alarm: _Alarm = field(default_factory=_Alarm)
+    _stops: int = 0
     _loop: Loop | None = None
+
+    def systemd_unit(self) -> str:
+        """Returns the unit of systemd that runs ``lakesmith up`` with these options."""
+        return self.options.unit(read_project(self.options.project, self.options.target).project.name)
 
     def stop(self) -> None:
         """Ends it: what is under way is finished first. Called again, by a signal, it is given up."""
-        self._told += 1
-        self._bell.ring()
+        self._stops += 1
+        self._alarm.set()
         if self._loop is not None:
             self._loop.is_ending = True
-        if self._told > 1 and self._loop is not None and self._loop.is_running:
+        if self._stops > 1 and self._loop is not None and self._loop.is_running:
             raise Abandoned
 
     def keep(self) -> bool:
@@ -98,12 +96,12 @@ class Up:
         sockets = self._listening(sources)
         options, arrivals = self.options, Arrivals()
         address = options.url if sources else None
-        watcher = Watcher(lambda table: self._notice(table, arrivals), self.voice.tell)
+        watcher = Watcher(lambda table: self._notice(table, arrivals), self.observer.notice)
         topics = TopicWatcher(lambda table: self._notice(table, arrivals))
         around = _Around(options, arrivals, watcher, topics, self.open_lake)
         with Board(state_dir, this_process(address), arrivals.lags) as board:
             intake = IntakeProcess(options.served, lambda *news: self._on_intake(board, *news))
-            loop = Loop(around, arrivals, self.voice, board, state_dir / FIRINGS, options.pace)
+            loop = Loop(around, arrivals, self.observer, board, state_dir / FIRINGS, options.pace)
             self._loop = loop
             try:
                 if sockets:
@@ -133,21 +131,21 @@ class Up:
     ) -> None:
         intake.start(sockets)
         for each in sources:
-            self.voice.tell(f"POST {self.options.url}{each.source.url_path} -> {each.table.name}")
+            self.observer.notice(f"POST {self.options.url}{each.source.url_path} -> {each.table.name}")
 
     def _on_intake(self, board: Board, state: IntakeState, lines: Sequence[str]) -> None:
         board.put(intake=state)
         for line in lines:
-            self.voice.tell(line)
+            self.observer.notice(line)
 
     def _turn(self, loop: Loop) -> bool:
         """Looks until it is told to end; whether the last batch was finished."""
         loop.start()
         try:
-            while not self._told:
+            while not self._stops:
                 loop.look()
-                if not self._told:
-                    self._bell.wait(_LOOK_SECONDS)
+                if not self._stops:
+                    self._alarm.wait(_LOOK_SECONDS)
         except Abandoned:
             return False
         return True
@@ -157,12 +155,12 @@ class Up:
             arrivals.notice(table)
         elif self._loop is not None:
             self._loop.project_changed = True
-        self._bell.ring()
+        self._alarm.set()
 
     def _say_if_blind(self) -> None:
         if not can_watch():
             every = f"{self.options.pace.every:g} s"
-            self.voice.tell(
+            self.observer.notice(
                 f"files are looked for every {every}; with pip install 'lakesmith[live]' they are noticed"
             )
 

@@ -10,10 +10,10 @@ from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.intake.frames import Frame, Request
 from lakesmith.serve.intake.segments import Segments
 from lakesmith.serve.intake.writer import Writer
+from lakesmith.serve.options import UpOptions
 from lakesmith.serve.routes import event_sources
-from lakesmith.serve.topics import TopicWatcher
-from lakesmith.serve.up import UpOptions, _Around
-from lakesmith.serve.watch import Watcher
+from lakesmith.serve.up import _Around
+from lakesmith.serve.watch import TopicWatcher, Watcher
 
 TABLE = """
     source: {{http: {{path: /{name}}}}}

@@ -20,9 +20,9 @@ from lakesmith.project.definitions import TableName
 from lakesmith.serve.arrivals import Arrivals
 from lakesmith.serve.intake.frames import Frame
 from lakesmith.serve.intake.segments import Segments
-from lakesmith.serve.topics import TopicWatcher
-from lakesmith.serve.up import UpOptions, _Around
-from lakesmith.serve.watch import Watcher
+from lakesmith.serve.options import UpOptions
+from lakesmith.serve.up import _Around
+from lakesmith.serve.watch import TopicWatcher, Watcher
 from lakesmith.sources.ledger_view import LedgerView
 from lakesmith.sources.model import FileAction
 from lakesmith.spark.engine import SparkEngine

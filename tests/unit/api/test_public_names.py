@@ -83,7 +83,7 @@ def test_what_a_lakehouse_does_is_this() -> None:
         "readmit",
     }
     maintaining = {"plan_maintenance", "maintain", "maintain_slice", "rewrite"}
-    assert calls == general | reading | quarantine | changing | maintaining | {"send", "stop"}
+    assert calls == general | reading | quarantine | changing | maintaining | {"up", "send", "stop"}
 
 
 def test_the_tables_are_told_behind_those_they_read(tmp_path: Path) -> None:

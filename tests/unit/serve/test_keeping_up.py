@@ -16,9 +16,10 @@ import pytest
 from lakesmith.errors import LakesmithError
 from lakesmith.execute.events import BatchReport
 from lakesmith.execute.run_result import RunResult
-from lakesmith.serve.loop import Loop, Pace
+from lakesmith.serve.loop import Loop
+from lakesmith.serve.options import Pace, UpOptions
 from lakesmith.serve.state import is_alive, read_state
-from lakesmith.serve.up import Abandoned, Up, UpOptions
+from lakesmith.serve.up import Abandoned, Up
 
 MAIN = "from lakesmith.cli.main import main; main()"
 PATIENCE = 60.0
@@ -115,7 +116,7 @@ def test_watching_needs_a_terminal(shop: Path) -> None:
 
 
 def test_a_second_signal_gives_up_only_what_is_under_way(shop: Path) -> None:
-    up = Up(UpOptions(shop), voice=None, open_lake=None)  # type: ignore[arg-type]
+    up = Up(UpOptions(shop), observer=None, open_lake=None)  # type: ignore[arg-type]
     up.stop()
     up.stop()
 
@@ -151,7 +152,7 @@ class IdleLake:
 class Quiet:
     """Nobody listens."""
 
-    def tell(self, text: str) -> None:
+    def notice(self, text: str) -> None:
         pass
 
     def on_batch(self, name: str, report: BatchReport) -> None:

@@ -21,7 +21,8 @@ from lakesmith.plan.maintenance import Task
 from lakesmith.plan.steps import Base, Strategy, TableStep
 from lakesmith.project.definitions import Maintenance, Schedule, TableDefinition, TableName
 from lakesmith.serve.arrivals import Arrivals
-from lakesmith.serve.loop import Clock, Loop, Pace
+from lakesmith.serve.loop import Clock, Loop
+from lakesmith.serve.options import Pace
 from lakesmith.serve.retries import PARKED_AFTER
 from lakesmith.serve.state import moment
 from lakesmith.serve.tables import Tables
@@ -141,7 +142,7 @@ class World:
                 TableFailed(what, (problem,), 1) if problem else TablePublished(what, step, report(5), 1.0)
             )
 
-    def tell(self, text: str) -> None:
+    def notice(self, text: str) -> None:
         self.said.append(text)
 
     def on_batch(self, name: str, report: BatchReport) -> None:

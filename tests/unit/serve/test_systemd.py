@@ -7,7 +7,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from lakesmith.cli.main import app
-from lakesmith.serve.systemd import quoted_for_systemd
+from lakesmith.serve.options import quoted_for_systemd
 
 
 def test_a_unit_runs_up_as_it_was_asked_for(tmp_path: Path) -> None:

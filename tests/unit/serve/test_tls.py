@@ -11,7 +11,7 @@ from intake_process import SALES, Server, Serving
 from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
 from lakesmith.errors import UsageError
-from lakesmith.serve.tls import certificate_and_key
+from lakesmith.serve.options import certificate_and_key
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 

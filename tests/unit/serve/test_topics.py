@@ -3,7 +3,7 @@
 from lakesmith.errors import Place, Problem, SourceError
 from lakesmith.project.definitions import KafkaSource
 from lakesmith.project.formats import FileFormat
-from lakesmith.serve.topics import TopicWatcher
+from lakesmith.serve.watch import TopicWatcher
 from lakesmith.sources.kafka.slices import Bounds, TopicState
 
 CLICKS = KafkaSource(

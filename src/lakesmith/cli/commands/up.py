@@ -1,4 +1,4 @@
-"""``lakesmith up``: takes events over HTTP and keeps the project up to date, until it is told to end."""
+"""``lakesmith up``."""
 
 from __future__ import annotations
 
@@ -13,19 +13,12 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.api.lakehouse import Lakehouse
+from lakesmith.api.keeping_up import BatchReport, Pace, RunResult, Up, account_in_words
 from lakesmith.api.words import duration
-from lakesmith.catalog.history import account_in_words
 from lakesmith.cli.guard import INTERRUPTED
-from lakesmith.cli.opening import open_project
+from lakesmith.cli.opening import open_lake
 from lakesmith.cli.options import HERE, ProjectOption, TargetOption, command_app
 from lakesmith.errors import LakesmithError
-from lakesmith.execute.events import BatchReport
-from lakesmith.execute.run_result import RunResult
-from lakesmith.serve.loop import Pace
-from lakesmith.serve.systemd import unit_of
-from lakesmith.serve.tls import certificate_and_key
-from lakesmith.serve.up import Up, UpOptions
 
 app = command_app()
 
@@ -54,76 +47,56 @@ def up(
     project: ProjectOption = HERE,
     target: TargetOption = None,
 ) -> None:
-    """The command line's words, as ``up_command`` takes them."""
-    pace = Pace(every, at_most_every)
-    tls = certificate_and_key(tls_cert, tls_key)
-    options = UpOptions(project.resolve(), target, host, port, pace, tls)
-    if systemd:
-        opened = open_project(options.project, target)
-        print(unit_of(opened.project.name, options.project, _arguments(options)))
-        raise typer.Exit
-    raise typer.Exit(up_command(options))
-
-
-def _arguments(options: UpOptions) -> Iterator[str]:
-    """The options as they are typed."""
-    yield from ("--host", options.host, "--port", str(options.port))
-    yield from ("--every", f"{options.pace.every:g}", "--at-most-every", f"{options.pace.at_most_every:g}")
-    if options.tls is not None:
-        for name, file in zip(("--tls-cert", "--tls-key"), options.tls, strict=True):
-            yield from (name, str(file.resolve()))
-    if options.target is not None:
-        yield from ("--target", options.target)
-
-
-def up_command(options: UpOptions) -> int:
-    """Keeps the project up to date until SIGINT or SIGTERM; the batch that is under way is finished first, at a second one given up."""
-    open_project(options.project, options.target)
+    """Keeps the project up to date until SIGINT or SIGTERM; at a second one, the batch under way is abandoned."""
     terminal = Terminal()
-    keeper = Up(options, terminal, lambda: Lakehouse(options.project, options.target))
-    with _until_told(keeper):
-        finished = keeper.keep()
+    lake = open_lake(project, target)
+    pace = Pace(every, at_most_every)
+    service = lake.up(terminal, address=(host, port), pace=pace, tls=(tls_cert, tls_key))
+    if systemd:
+        print(service.systemd_unit())
+        return
+    with _until_stopped(service):
+        finished = service.keep()
     if not finished:
-        terminal.tell(
-            "ended; the batch under way was given up, nothing of it is published: the next run does it anew"
+        terminal.notice(
+            "ended; the batch under way was abandoned, nothing of it is published: the next run does it again"
         )
-        return INTERRUPTED
-    terminal.tell("ended; all that was taken is kept")
-    return 0
+        raise typer.Exit(INTERRUPTED)
+    terminal.notice("ended; all that was taken is kept")
 
 
 class Terminal:
-    """Says what happens, a line each with the time, and problems in full on stderr. Implements ``serve.told.Voice``."""
+    """Prints what happens, a line each with the time, and problems in full on stderr. Implements ``Observer``."""
 
     def __init__(self) -> None:
         self._notes: dict[str, tuple[str, ...]] = {}
 
-    def tell(self, text: str) -> None:
-        """A line."""
+    def notice(self, text: str) -> None:
+        """Prints a line."""
         print(f"{datetime.now().astimezone():%H:%M:%S}  {text}", flush=True)
 
     def on_batch(self, name: str, report: BatchReport) -> None:
-        """What a table's batch did, and what to know of it that was not said of the one before."""
-        self.tell(f"{name}: {account_in_words(report.record.account)}")
+        """Prints what a table's batch did, and its warnings that the batch before did not have."""
+        self.notice(f"{name}: {account_in_words(report.record.account)}")
         known, self._notes[name] = self._notes.get(name, ()), report.warnings
         for note in report.warnings:
             if note not in known:
-                self.tell(f"{name}: note: {note}")
+                self.notice(f"{name}: note: {note}")
 
     def on_run(self, result: RunResult) -> None:
-        """How long a run took."""
-        self.tell(f"up to date after {duration(result.seconds)}")
+        """Prints how long a run took."""
+        self.notice(f"up to date after {duration(result.seconds)}")
 
     def on_problems(self, error: LakesmithError) -> None:
-        """Problems with all that is known of them."""
+        """Prints problems in full."""
         lines = [line for problem in error.problems for line in problem.lines()]
         print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 @contextmanager
-def _until_told(keeper: Up) -> Iterator[None]:
+def _until_stopped(service: Up) -> Iterator[None]:
     def end(_signal: int, _frame: FrameType | None) -> None:
-        keeper.stop()
+        service.stop()
 
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(each, end) for each in signals]

@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import json
 import math
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,7 +14,6 @@ from typing import Any, Final
 from lakesmith.project.definitions import USUAL_MAX_REQUEST
 from lakesmith.serve.intake.events import EventReader, Events
 from lakesmith.serve.intake.frames import Request
-from lakesmith.serve.intake.rate import Bucket
 from lakesmith.serve.intake.writer import Full, Taken, Writer
 
 LONGEST_KEY: Final = 255
@@ -34,6 +34,25 @@ LARGE_BODY: Final = 64 * 1024
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+
+
+class Bucket:
+    """Holds the events of one second. A request larger than that leaves a debt, which those that follow wait for."""
+
+    def __init__(self, rate: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._tokens, self._at = float(rate), clock()
+
+    def wait(self) -> float:
+        """Seconds until something may come; 0: it may now."""
+        now = self._clock()
+        self._tokens = min(float(self._rate), self._tokens + (now - self._at) * self._rate)
+        self._at = now
+        return 0.0 if self._tokens > 0 else (1 - self._tokens) / self._rate
+
+    def spend(self, events: int) -> None:
+        """So many have come."""
+        self._tokens -= events
 
 
 @dataclass(frozen=True)

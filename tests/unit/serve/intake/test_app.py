@@ -10,9 +10,8 @@ import pytest
 
 from lakesmith.project.definitions import USUAL_MAX_REQUEST, Column
 from lakesmith.serve.intake import app
-from lakesmith.serve.intake.app import Intake, Route
+from lakesmith.serve.intake.app import Bucket, Intake, Route
 from lakesmith.serve.intake.events import EventReader
-from lakesmith.serve.intake.rate import Bucket
 from lakesmith.serve.intake.segments import Segments
 from lakesmith.serve.intake.writer import Full, Writer
 

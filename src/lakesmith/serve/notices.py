@@ -18,6 +18,8 @@ from lakesmith.execute.events import (
     TablePublished,
     TableStarted,
 )
+from lakesmith.execute.maintenance import Maintained, NotMaintained, Slice, Unknown
+from lakesmith.execute.maintenance_result import MaintenanceResult
 from lakesmith.execute.run_result import RunResult
 from lakesmith.serve.retries import PARKED_PAUSE, Failing
 from lakesmith.serve.schedule import MOST_PASSED, Due, Firing, next_firing
@@ -25,10 +27,10 @@ from lakesmith.serve.state import TableState, moment
 from lakesmith.serve.tables import Tables
 
 
-class Voice(Protocol):
+class Observer(Protocol):
     """Who is told what happens."""
 
-    def tell(self, text: str, /) -> None:
+    def notice(self, text: str, /) -> None:
         """A line."""
 
     def on_batch(self, name: str, report: BatchReport, /) -> None:
@@ -152,3 +154,25 @@ class Doing:
         if before != self._tables:
             text = f"bringing {', '.join(self._tables)} up to date" if self._tables else "looking for work"
             self._board.put(doing=text)
+
+
+def slice_in_words(name: str, done: Slice) -> str | None:
+    """What was done for a table, in a line; None where there was nothing to do."""
+    said = []
+    if done.files:
+        said.append(f"{done.files:,} small files were put together into {done.into:,}")
+    if done.snapshots:
+        said.append(f"{done.snapshots:,} old snapshots left")
+    return f"{name}: {', '.join(said)}" if said else None
+
+
+def maintained_in_words(done: MaintenanceResult) -> list[str]:
+    """Returns what was done for tables, a line each."""
+    unknown = [NotMaintained(each.table, (each.problem,)) for each in done.left if isinstance(each, Unknown)]
+    return [line for each in (*done.tables, *unknown) if (line := _maintained(each))]
+
+
+def _maintained(done: Maintained | NotMaintained) -> str | None:
+    if isinstance(done, NotMaintained):
+        return f"{done.table} was not maintained: {done.problems[0].what}"
+    return f"{done.table}: {'; '.join(done.done.values())}" if done.done else None
