@@ -64,7 +64,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Which cases have their turn."""
     return turns.said(turns.part_of(os.environ, config.rootpath))
 
 

@@ -57,7 +57,6 @@ TEXTS = ("", "a", "1", "1.0", " 1", "1,5", "+1", "1e2", ".5", "5.", "true", "NaN
 
 
 def random_type(random: Random, depth: int = 0) -> str:
-    """A type of Spark SQL."""
     kind = random.choice(("leaf", "leaf", "array", "map", "struct")) if depth < 3 else "leaf"
     part = partial(random_type, random, depth + 1)
     match kind:
@@ -72,7 +71,6 @@ def random_type(random: Random, depth: int = 0) -> str:
 
 
 def random_value(random: Random, kind: SqlType) -> str:
-    """A JSON text for a type."""
     if random.random() < 0.05:
         return "null"
     if random.random() < 0.03:

@@ -27,8 +27,6 @@ _OF_THE_CONNECTION: Final = ("connection", "transfer-encoding", "content-length"
 
 @dataclass(frozen=True)
 class Asked:
-    """A request that came by."""
-
     method: str
     path: str
     body: bytes = field(repr=False)
@@ -36,7 +34,6 @@ class Asked:
 
     @property
     def data(self) -> Any:
-        """Its JSON."""
         return json.loads(self.body)
 
 
@@ -71,25 +68,20 @@ class Proxy:
 
     @property
     def uri(self) -> str:
-        """Where it listens."""
         return f"http://127.0.0.1:{self._listening.server_port}"
 
     def start(self) -> None:
-        """Starts to listen."""
         threading.Thread(target=self._listening.serve_forever, daemon=True).start()
 
     def end(self) -> None:
-        """Ends to listen."""
         self._listening.shutdown()
         self._listening.server_close()
 
     def at(self, fault: Fault) -> Fault:
-        """Has it happen from now on."""
         self.faults.append(fault)
         return fault
 
     def clear(self) -> None:
-        """Goes right from now on, and counts anew."""
         self.faults.clear()
         self.asked.clear()
 
@@ -104,7 +96,6 @@ class Proxy:
         return None
 
     def ask(self, asked: Asked) -> tuple[int, list[tuple[str, str]], bytes]:
-        """The server's answer."""
         connection = http.client.HTTPConnection(str(self._server.hostname), self._server.port, timeout=60)
         try:
             connection.request(asked.method, asked.path, asked.body or None, asked.headers)

@@ -37,7 +37,6 @@ class Server:
 
     @property
     def properties(self) -> dict[str, str]:
-        """How it is reached."""
         return {
             "bootstrap.servers": f"127.0.0.1:{self.port}",
             "security.protocol": "SASL_PLAINTEXT",
@@ -48,7 +47,6 @@ class Server:
 
     @property
     def connection(self) -> str:
-        """The same as one text."""
         return "\n".join(f"{name}={value}" for name, value in self.properties.items())
 
     def start(self) -> None:
@@ -62,7 +60,6 @@ class Server:
         self.process.wait_for(self._topics, _PATIENCE)
 
     def end(self) -> None:
-        """Ends it."""
         self.process.end()
 
     def _topics(self) -> object:
@@ -73,7 +70,6 @@ class Server:
 
     @cached_property
     def admin(self) -> AdminClient:
-        """A client of its own."""
         return AdminClient(self.properties, logger=_quiet())
 
     def make(self, topic: str, partitions: int = 1, **settings: str) -> None:
@@ -85,7 +81,6 @@ class Server:
             time.sleep(0.05)
 
     def drop(self, topic: str) -> None:
-        """Deletes a topic and waits until it is gone."""
         admin = self.admin
         if topic not in admin.list_topics(timeout=10).topics:
             return
@@ -94,7 +89,6 @@ class Server:
             time.sleep(0.05)
 
     def add_partitions(self, topic: str, total: int) -> None:
-        """More partitions for a topic."""
         _wait(self.admin.create_partitions([NewPartitions(topic, total)]))
 
     def forget_before(self, topic: str, offset: int, partition: int = 0) -> None:
@@ -153,7 +147,6 @@ class Server:
 
 
 def running() -> AbstractContextManager[Server]:
-    """A server that lives until the end of the block."""
     return started(Server)
 
 

@@ -74,12 +74,10 @@ class BucketLanding:
         self.client.delete_object(Bucket=self.bucket, Key=self.key(name))
 
     def key(self, name: str) -> str:
-        """The key of a file."""
         return f"landing/orders/{name}"
 
 
 def store_of(server: s3_server.Server) -> ObjectStore:
-    """How the server is reached."""
     return ObjectStore(server.endpoint, s3_server.REGION, s3_server.KEY_ID, s3_server.SECRET)
 
 
@@ -101,16 +99,13 @@ def listing_of(landing: Landing, now_ns: int = FAR, known: Sequence[str] = (), *
 
 
 def files_in(landing: Landing, **fields: Any) -> tuple[FileIdentity, ...]:
-    """The files that are there."""
     return listing_of(landing, **fields).found
 
 
 def names_in(landing: Landing, **fields: Any) -> list[str]:
-    """The names of the files that are there, below the place."""
     return [name_in(landing, file) for file in files_in(landing, **fields)]
 
 
 def name_in(landing: Landing, file: FileIdentity) -> str:
-    """A file's name below the place."""
     assert file.path.startswith(landing.path)
     return file.path.removeprefix(landing.path)

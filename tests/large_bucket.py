@@ -40,7 +40,6 @@ class LargeBucket:
     refusing: tuple[int, str, str, int] | None = None
 
     def refusal(self) -> tuple[int, bytes] | None:
-        """What is said in place of an answer."""
         if self.refusing is None or not self.refusing[3]:
             return None
         status, code, message, times = self.refusing
@@ -48,7 +47,6 @@ class LargeBucket:
         return status, f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
 
     def listed(self, query: dict[str, list[str]]) -> str:
-        """The answer to ListObjectsV2."""
         given = {name: values[0] for name, values in query.items()}
         prefix, delimiter = given.get("prefix", ""), given.get("delimiter", "")
         after = given.get("continuation-token") or given.get("start-after", "")

@@ -38,7 +38,6 @@ class Database:
 
     @property
     def url(self) -> str:
-        """Its URL for psycopg."""
         return f"postgresql://{self.user}:{self.password}@127.0.0.1:{self.port}/{self.name}"
 
     def catalog(self, warehouse: str) -> dict[str, str]:
@@ -60,12 +59,10 @@ class Server:
 
     @property
     def url(self) -> str:
-        """How it is reached, whether it runs or not."""
         socket_of = f"postgresql://postgres:@/postgres?host={self.folder}"
         return socket_of if self.port is None else f"{socket_of}&port={self.port}"
 
     def start(self) -> None:
-        """Starts it, again after a kill."""
         with warnings.catch_warnings():
             # A machine without a login has no folder for sockets.
             warnings.simplefilter("ignore")
@@ -89,7 +86,6 @@ class Server:
         assert self.url.startswith(self._server.get_uri())
 
     def kill(self) -> None:
-        """Kills it and all that it has started, at once."""
         running = self.folder / "postmaster.pid"
         pid = int(running.read_text().split()[0])
         with suppress(ProcessLookupError):
@@ -100,7 +96,6 @@ class Server:
             left.unlink(missing_ok=True)
 
     def end(self) -> None:
-        """Stops it."""
         if self._server is not None:
             self._server.cleanup()
 
@@ -138,7 +133,6 @@ def _start_on_loopback(folder: Path, port: int) -> Any:
 
 
 def listening() -> AbstractContextManager[Server]:
-    """A server on loopback that lives until the end of the block."""
     return started(lambda folder: Server(folder, free_port()))
 
 

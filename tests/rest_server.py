@@ -51,18 +51,15 @@ class Server:
         connected.close()
 
     def end(self) -> None:
-        """Kills it."""
         self.process.end()
 
     @property
     def uri(self) -> str:
-        """Where it answers."""
         assert self._port, "it was not started"
         return f"http://127.0.0.1:{self._port}"
 
     @property
     def catalog(self) -> dict[str, str]:
-        """PyIceberg's properties of it."""
         return {"type": "rest", "uri": self.uri, **self._s3.files}
 
     def _gateway(self) -> tuple[int, str] | None:
@@ -71,7 +68,6 @@ class Server:
         return (int(said[1]), said[2]) if said else None
 
     def _backend(self) -> dict[str, str]:
-        """The catalog behind it."""
         return {
             "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
             "uri": f"jdbc:sqlite:{self.process.folder / 'catalog.db'}?busy_timeout=30000",

@@ -38,7 +38,6 @@ class Server:
         self._port = self.process.wait_for(lambda: int(port_file.read_text()) if port_file.exists() else None)
 
     def end(self) -> None:
-        """Ends it, and everything in it is gone."""
         self.process.end()
 
     @property
@@ -120,5 +119,4 @@ class Server:
 
 
 def running() -> AbstractContextManager[Server]:
-    """A server that lives until the end of the block."""
     return started(Server)

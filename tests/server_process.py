@@ -54,11 +54,9 @@ class ServerProcess:
         return found
 
     def said(self) -> str:
-        """Its log since this start."""
         return self.log.read_bytes()[self._before :].decode(errors="replace")
 
     def end(self) -> None:
-        """Kills it at once, and waits until it is gone."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -69,8 +67,6 @@ class ServerProcess:
 
 
 class Startable(Protocol):
-    """What can be started and ended."""
-
     def start(self) -> None: ...
     def end(self) -> None: ...
 

@@ -52,7 +52,6 @@ class Cluster:
             worker.wait_for(lambda: _found(r"(Successfully registered with master)", worker))  # noqa: B023
 
     def end(self) -> None:
-        """Kills all of it; executors end with their workers."""
         for server in (*self._workers, self._master):
             server.end()
 
@@ -115,5 +114,4 @@ def _found(pattern: str, server: ServerProcess) -> str | None:
 
 
 def running(workers: int = 2) -> AbstractContextManager[Cluster]:
-    """A cluster that lives until the end of the block."""
     return started(lambda folder: Cluster(folder, workers))

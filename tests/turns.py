@@ -54,7 +54,6 @@ def due(marked: Sequence[tuple[str, bool]], part: int) -> list[bool]:
 
 
 def said(part: int | None) -> str:
-    """What is run, for the head of the report."""
     if part is None:
         return "cases in turn: all"
     return f"cases in turn: part {part} of 0 to {PARTS - 1} (LAKESMITH_PART=N for another, or all)"

@@ -38,7 +38,6 @@ def _as_before(by_keys: None) -> Iterator[None]:
 
 @pytest.fixture(params=places.KINDS)
 def place(request: pytest.FixtureRequest) -> places.Place:
-    """Each catalog."""
     if request.param == places.EMBEDDED:
         return places.embedded()
     s3 = request.getfixturevalue("known_s3")

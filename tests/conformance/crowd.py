@@ -131,13 +131,11 @@ class Crowd:
         self.must("writer 0", "run")
 
     def must(self, member: str, *words: str) -> str:
-        """A command that has to end well; what it said."""
         done = self._call(member, words)
         assert done.code == 0, done.output
         return done.output
 
     def root_of(self, member: str) -> Path:
-        """The member's folder, with the project in it."""
         root = self.work / (member.replace(" ", "-") if self.place.is_remote else "all") / "shop"
         if not (root / "lakesmith.yaml").exists():
             self._write_project(root)

@@ -40,12 +40,10 @@ class Machines:
         return RunProcess.start(self._root(machine), fault, words or ("run", "--wait", "150"))
 
     def run(self, machine: str, *words: str) -> Ended:
-        """A whole command."""
         with self.start(machine, *words) as process:
             return process.end()
 
     def wait_for_a_holder(self, seconds: float = 120) -> None:
-        """Waits until a machine holds the lease of the project."""
         project = load_project(self._root("looking on"), "local").project
         catalog, until = open_catalog(project), time.monotonic() + seconds
         assert isinstance(catalog, RemoteCatalog)

@@ -35,11 +35,9 @@ class Place:
 
     @property
     def environ(self) -> dict[str, str]:
-        """The environment of a command here."""
         return self.s3.environ if self.s3 else {}
 
     def target(self) -> dict[str, Any]:
-        """The target as ``lakesmith.yaml`` has it."""
         said: dict[str, Any] = {"vars": {"landing": self.landing}}
         if self.is_remote:
             said["catalog"] = dict(self.catalog)
@@ -48,7 +46,6 @@ class Place:
 
 
 def files_of(s3: s3_server.Server) -> dict[str, str]:
-    """A target's settings of files in S3."""
     return {
         "s3.endpoint": s3.endpoint,
         "s3.path-style-access": "true",

@@ -24,15 +24,12 @@ Files = Mapping[str, str]
 
 
 class Said(NamedTuple):
-    """What a command said."""
-
     code: int
     out: str
     err: str
 
     @property
     def data(self) -> Any:
-        """Its JSON."""
         return json.loads(self.out)
 
 
@@ -69,7 +66,6 @@ class SharedProject(Harness):
         return {key.removeprefix("spark.hadoop."): value for key, value in found.items()}
 
     def run(self, *patterns: str, **asked: Any) -> RunResult:
-        """See ``Harness.run``."""
         use_naming(self.load()[0].target.naming)
         return super().run(*patterns, **asked)
 
@@ -82,7 +78,6 @@ class SharedProject(Harness):
         return Path(name)
 
     def unland(self, name: str) -> None:
-        """Takes a landing file away."""
         if not self.place.is_remote:
             (self.root / "landing" / name).unlink()
             return
@@ -90,7 +85,6 @@ class SharedProject(Harness):
         self._s3().delete_object(Bucket=bucket, Key=key)
 
     def landing_text(self, name: str) -> str:
-        """What stands in a landing file."""
         if not self.place.is_remote:
             return (self.root / "landing" / name).read_bytes().decode()
         bucket, key = self._object(name)
@@ -101,7 +95,6 @@ class SharedProject(Harness):
         return f"{self.place.landing}/{name}"
 
     def must(self, *words: str) -> Said:
-        """A command that has to end well."""
         said = self.call(*words)
         assert said.code == 0, said
         return said

@@ -74,13 +74,11 @@ Orders = tuple[Order, ...]
 
 
 def csv(*orders: Order) -> str:
-    """A landing file."""
     lines = [",".join(map(str, order)) for order in orders]
     return "\n".join([",".join(Order._fields), *lines]) + "\n"
 
 
 def json_lines(*orders: Order) -> str:
-    """A landing file."""
     return "".join(json.dumps(order._asdict()) + "\n" for order in orders)
 
 
@@ -90,12 +88,10 @@ LATE: Final = (Order(2, "Bo", 99, 0), Order(5, "Bo", 1, 1))
 
 
 def lines(orders: Iterable[Order]) -> list[tuple[int, int]]:
-    """silver.lines"""
     return sorted((order.order_id, 2 * order.amount) for order in orders)
 
 
 def newest(orders: Iterable[Order]) -> list[Order]:
-    """silver.newest"""
     found: dict[int, Order] = {}
     for order in orders:
         known = found.get(order.order_id)
@@ -118,13 +114,11 @@ def versions(orders: Iterable[Order]) -> list[tuple[int, int, int, int | None]]:
 
 
 def shares(orders: Iterable[Order]) -> list[tuple[int, str, int]]:
-    """gold.shares"""
     count = Counter(order.customer for order in orders)
     return sorted((order.order_id, order.customer, count[order.customer]) for order in orders)
 
 
 def sums(orders: Iterable[Order]) -> list[tuple[str, int, int]]:
-    """gold.sums"""
     groups: dict[str, list[int]] = defaultdict(list)
     for order in orders:
         groups[order.customer].append(order.amount)

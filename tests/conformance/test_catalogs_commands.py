@@ -28,7 +28,6 @@ ALL = "SELECT * FROM silver.newest ORDER BY order_id"
 
 
 def answer(shop: SharedProject, sql: str, *words: str) -> list[tuple[object, ...]]:
-    """A query's rows."""
     return [tuple(row.values()) for row in shop.must("query", sql, "--json", *words).data]
 
 

@@ -18,7 +18,6 @@ JARS = (*local_jars(), *installed_pair().aws_jars, *POSTGRES_JARS)
 
 @pytest.fixture(params=["customer-orders", "invoices"])
 def example(request: pytest.FixtureRequest) -> Path:
-    """Both examples."""
     return EXAMPLES / str(request.param)
 
 

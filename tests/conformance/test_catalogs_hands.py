@@ -14,7 +14,6 @@ TABLES = ("bronze.orders", "silver.lines", "silver.newest")
 
 
 def call(shop: SharedProject, procedure: str, table: str, more: str = "") -> None:
-    """One of Iceberg's procedures."""
     name = physical(TableName.parse(table)).removeprefix("lake.")
     shop.sql(f"CALL lake.system.{procedure}(table => '{name}'{', ' if more else ''}{more})")
 
@@ -26,7 +25,6 @@ def batch_before(shop: SharedProject, table: str) -> int:
 
 
 def check(shop: SharedProject, *batches: tuple[object, ...]) -> None:
-    """Every table is what landed."""
     landed = [order for batch in batches for order in batch]
     shop.require(landed, "bronze.orders", "silver.lines", "silver.newest")
 

@@ -8,7 +8,6 @@ pytestmark = pytest.mark.in_turn
 
 
 def first_batch(shop: SharedProject, table: str) -> str:
-    """The snapshot of the table's first batch."""
     found = shop.state(table).snapshots.values()
     return next(str(each.snapshot_id) for each in found if each.record and each.record.batch == 1)
 

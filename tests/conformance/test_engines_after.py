@@ -48,7 +48,6 @@ BATCHES = (
 
 @pytest.fixture
 def place() -> places.Place:
-    """The catalog in the project's folder."""
     return places.embedded()
 
 

@@ -51,7 +51,6 @@ class Published:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The newest."""
         return next(iter(self.records.values()))
 
     def rows(self, snapshot: int | None = None) -> Rows:
@@ -78,11 +77,9 @@ class Audit:
 
     @cached_property
     def catalog(self) -> Any:
-        """PyIceberg's catalog over the same file."""
         return catalog_of(self.shop.root)
 
     def table(self, name: str) -> Any:
-        """A table, None when there is none."""
         from pyiceberg.exceptions import NoSuchTableError
         from sqlalchemy.exc import OperationalError
 
@@ -156,7 +153,6 @@ class Audit:
         return Counter(record["kind"] for each in published for record in each.records.values())
 
     def rows(self, name: str, *columns: str) -> Counter[tuple[object, ...]]:
-        """The rows of a published table."""
         published = self.published(name)
         assert published is not None, f"{name} was not published"
         return _tuples(published.rows(), *columns)

@@ -115,7 +115,6 @@ class Shop:
         return text
 
     def newest(self) -> dict[str, str]:
-        """Every file's content now."""
         return {path: texts[-1] for path, texts in self.landed.items()}
 
     def _write(self, path: str, lines: list[str]) -> str:
@@ -237,7 +236,6 @@ def silver_order_log(orders: Iterable[Order]) -> Silver:
 
 
 def gold_by_customer(orders: Iterable[tuple[object, ...]]) -> Counter[tuple[object, ...]]:
-    """Orders and their amounts by customer."""
     counts: Counter[object] = Counter()
     amounts: Counter[object] = Counter()
     for _, customer, amount, *_ in orders:

@@ -58,11 +58,9 @@ class RunProcess:
 
     @property
     def pid(self) -> int:
-        """The Python process."""
         return self.process.pid
 
     def end(self) -> Ended:
-        """Waits for its end."""
         output, _ = self.process.communicate(timeout=PATIENCE)
         return Ended(self.process.returncode, output)
 
@@ -88,7 +86,6 @@ class RunProcess:
 
 
 def run(root: Path, fault: str | None = None, command: Sequence[str] = ("run",)) -> Ended:
-    """A whole run, or another command."""
     with RunProcess.start(root, fault, command) as process:
         return process.end()
 
@@ -130,12 +127,10 @@ def status(pid: int) -> str:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended."""
     return status(pid) in ("", "Z")
 
 
 def wait_until(happened: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Waits for something; fails when it does not happen."""
     deadline = time.monotonic() + patience
     while not happened():
         assert time.monotonic() < deadline, f"waited in vain until {what}"

@@ -40,7 +40,6 @@ CASES = [pytest.param(fault, marks=[] if fault == ALWAYS else [pytest.mark.in_tu
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    """The project that goes through all of it."""
     return Shop(tmp_path_factory.mktemp("kills") / "shop", seed=3, files=FILES | VERSIONS)
 
 

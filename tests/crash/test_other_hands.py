@@ -27,19 +27,15 @@ class Lake:
         self.rewritten: set[str] = set()
 
     def sql(self, text: str) -> None:
-        """A statement of another tool."""
         self.project.spark.sql(text).collect()
 
     def call(self, procedure: str, table: str, more: str = "") -> None:
-        """One of Iceberg's procedures."""
         self.sql(f"CALL lake.system.{procedure}(table => '{table}'{', ' if more else ''}{more})")
 
     def roll_back(self, table: str, snapshot: int) -> None:
-        """Sets main back."""
         self.call("rollback_to_snapshot", table, f"snapshot_id => {snapshot}")
 
     def head(self, table: str) -> int:
-        """Main's head."""
         head = self.project.head(table)
         return head.snapshot_id
 
@@ -49,7 +45,6 @@ class Lake:
         return [found.snapshot_id for found in state.ancestors(self.head(table)) if found.record][1]
 
     def compact(self, table: str) -> None:
-        """Rewrites all data files."""
         self.call("rewrite_data_files", table, "options => map('rewrite-all', 'true')")
 
     def expire(self, table: str) -> None:
@@ -60,7 +55,6 @@ class Lake:
         )
 
     def land_and_run(self) -> RunResult:
-        """One more file, taken."""
         self.shop.land()
         return self.project.must_run()
 
@@ -71,7 +65,6 @@ class Lake:
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> Lake:
-    """The lake that goes through all of it."""
     lake = Lake(tmp_path_factory.mktemp("hands") / "shop", session)
     lake.land_and_run()
     return lake
@@ -113,7 +106,6 @@ def at_first(point: str, table: str, action: Callable[[], None]) -> None:
 
 
 def redone(result: RunResult, table: str) -> list[str]:
-    """Why the table's batch was done again."""
     return [event.reason for event in result.of(table) if isinstance(event, TableRedone)]
 
 

@@ -46,7 +46,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ids(start: int, end: int) -> Counter[int]:
-    """Each of these once."""
     return Counter(range(start, end))
 
 

@@ -31,12 +31,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def head(root: Path) -> Any:
-    """Main's head as PyIceberg reads it."""
     return catalog_of(root).load_table(("bronze", "orders")).current_snapshot()
 
 
 def states(root: Path) -> dict[str, str]:
-    """What ``files`` says of each."""
     ended = run(root, command=("files", "bronze.orders", "--json"))
     return {Path(file["path"]).stem: file["state"] for file in json.loads(ended.output)["files"]}
 

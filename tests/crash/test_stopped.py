@@ -24,7 +24,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 
 def heads(shop: Shop) -> dict[str, int]:
-    """Main's head of every table that is published."""
     audit = Audit(shop)
     found = {name: audit.published(name) for name in TABLES}
     return {name: published.head for name, published in found.items() if published}

@@ -89,26 +89,21 @@ class Kept:
         self.acknowledged.update(products)
 
     def intake(self) -> int:
-        """The process id of the intake."""
         return self._child("-f", "lakesmith.serve.server")
 
     def jvm(self) -> int:
-        """The process id of the JVM."""
         return self._child("-x", "java")
 
     def log(self) -> str:
-        """All that was said."""
         return (self.root / "up.log").read_text()
 
     def doing(self) -> str:
-        """What it is at, as ``status`` knows it."""
         try:
             return str(json.loads((self.root / ".lakesmith/up.json").read_text())["doing"])
         except OSError:
             return ""
 
     def status(self) -> Any:
-        """What ``lakesmith status`` says."""
         command = [sys.executable, "-c", MAIN, "status", "--json"]
         said = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True)
         return json.loads(said.stdout)
@@ -120,11 +115,9 @@ class Kept:
         return int(found.stdout.split()[0])
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """The table's rows, read by PyIceberg."""
         return list(catalog_of(self.root).load_table(table).scan().to_arrow().to_pylist())
 
     def is_complete(self) -> bool:
-        """Whether gold counts all that was acknowledged."""
         try:
             rows = self.rows("gold.by_minute")
         except Exception:  # noqa: BLE001 - the table may not be there yet

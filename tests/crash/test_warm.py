@@ -41,7 +41,6 @@ class Shop:
         path.write_text("id\n" + "".join(f"{number}\n" for number in numbers))
 
     def typed(self, *words: str, **more: str) -> Ended:
-        """In a terminal."""
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
             [*MAIN, *words], cwd=self.root, env=environment(more), stdin=theirs, stdout=theirs, stderr=theirs
@@ -55,7 +54,6 @@ class Shop:
         return Ended(process.wait(), said.decode())
 
     def called(self, *words: str, **more: str) -> Ended:
-        """Without a terminal."""
         done = subprocess.run(
             [*MAIN, *words],
             cwd=self.root,

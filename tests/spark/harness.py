@@ -75,11 +75,9 @@ class RunResult:
 
     @property
     def problems(self) -> list[Problem]:
-        """What failed."""
         return [problem for e in self.events if isinstance(e, TableFailed) for problem in e.problems]
 
     def of(self, table: str) -> list[Event]:
-        """The events of one table."""
         return [event for event in self.events if str(_table_of(event)) == table]
 
 
@@ -127,7 +125,6 @@ class Harness:
     # Files
 
     def write(self, files: Mapping[str, str]) -> None:
-        """Writes files of the project, over those that are there."""
         for name, text in files.items():
             path = self.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,11 +152,9 @@ class Harness:
     # Runs
 
     def load(self) -> tuple[Project, Graph]:
-        """The project as a command would read it now."""
         return load(self.root, self.target, {})
 
     def lake(self) -> Lake:
-        """The project's lake, opened anew."""
         return Lake.open(self.load()[0])
 
     def run(
@@ -212,7 +207,6 @@ class Harness:
     # What is there
 
     def state(self, table: str) -> TableState:
-        """The table's metadata."""
         name = TableName.parse(table)
         state = self.lake().catalog.table(name.layer, name.name)
         assert state is not None, f"there is no table {table}"
@@ -225,7 +219,6 @@ class Harness:
         return head
 
     def record(self, table: str) -> Record:
-        """The table's newest published record."""
         record = self.lake().facts(TableName.parse(table)).base.record
         assert record is not None, f"{table} was never published"
         return record

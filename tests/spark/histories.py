@@ -75,8 +75,6 @@ class RunBelow:
 
 @dataclass(frozen=True)
 class Compact:
-    """Rewrites all data files of a table."""
-
     table: str
 
     def do(self, lake: Lake, due: tuple[Shape, ...]) -> None:

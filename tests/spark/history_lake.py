@@ -64,7 +64,6 @@ class Lake:
     # What is done to it
 
     def land(self, table: str, rows: Sequence[Row]) -> None:
-        """A file of these rows, which is not taken yet."""
         bronze = self.bronze[table]
         names = [*COLUMNS[table], *(["note"] if self.has_note and table == "orders" else [])]
         lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
@@ -73,11 +72,9 @@ class Lake:
         bronze.landed[path] = tuple(rows)
 
     def sql(self, text: str) -> None:
-        """A statement of another tool."""
         self.project.spark.sql(text).collect()
 
     def call(self, procedure: str, table: str, more: str) -> None:
-        """One of Iceberg's procedures."""
         self.sql(f"CALL lake.system.{procedure}(table => '{table}', {more})")
 
     def roll_back(self, table: str, snapshot: int, *, downstream: bool) -> None:
@@ -95,7 +92,6 @@ class Lake:
         self.disturb(*(str(move.name) for move in plan.rollback.moves))
 
     def edit(self, shape: Shape, other: Shape) -> None:
-        """The table of ``shape`` is defined as ``other`` is."""
         edited = replace(other, name=shape.name)
         for name in shape.files:
             (self.project.root / name).unlink()
@@ -126,13 +122,11 @@ class Lake:
                 self.loose.add(shape.name)
 
     def readers(self, table: str) -> set[str]:
-        """The tables that read this one."""
         return {shape.name for shape in self.shapes if table in shape.inputs} | (
             {table.replace("bronze", "silver")} if table.startswith("bronze") else set()
         )
 
     def is_there(self, table: str) -> bool:
-        """Whether the table was made, and has anything."""
         state = self.project.lake().catalog.table(*table.split("."))
         return state is not None and state.head is not None
 
@@ -146,7 +140,6 @@ class Lake:
         return record is not None and record.account == self.accounts[table]
 
     def is_published(self, table: str) -> bool:
-        """Whether main's head is what lakesmith published."""
         head = self.project.state(table).head
         return head is not None and head.record is not None
 
@@ -270,7 +263,6 @@ class Lake:
         return [*found, *(f"{name} is published again" for name in again)]
 
     def found(self, table: str) -> Rows:
-        """The table's rows, read by PyIceberg."""
         own = OWN_COLUMNS.split(", ") if table.startswith("bronze") else []
         rows = catalog_of(self.project.root).load_table(table).scan().to_arrow()
         rows = rows.drop_columns(own) if own else rows
@@ -324,7 +316,6 @@ def _plain(values: list[Any]) -> list[Any]:
 
 
 def _difference(name: str, found: Rows, expected: Rows) -> str | None:
-    """What is wrong with a table, in words; None when nothing is."""
     pairs = list(zip(_sorted(found), _sorted(expected), strict=False))
     if found == expected or (found.total() == expected.total() and all(_close(*pair) for pair in pairs)):
         return None

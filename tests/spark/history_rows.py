@@ -87,7 +87,6 @@ class Newest:
     filtered: bool = False
 
     def files(self, table: str) -> dict[str, str]:
-        """Its file."""
         where = " WHERE seq % 7 <> 3" if self.filtered else ""
         deletes = "delete_when: \"op = 'D'\"\n" if self.deletes else ""
         text = (
@@ -97,7 +96,6 @@ class Newest:
         return {f"tables/silver/{table}.yaml": text}
 
     def of(self, rows: Iterable[Row]) -> list[Row]:
-        """The newest version of each key."""
         newest: dict[Any, Row] = {}
         for row in rows:
             if (not self.filtered or row[1] % 7 != 3) and (
@@ -118,6 +116,5 @@ class Bronze:
     then: dict[int, tuple[frozenset[str], tuple[Row, ...]]] = field(default_factory=dict)
 
     def take(self) -> None:
-        """All that landed is taken."""
         new = [row for file, rows in self.landed.items() if file not in self.taken for row in rows]
         self.rows, self.taken = (*self.rows, *new), frozenset(self.landed)

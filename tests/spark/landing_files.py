@@ -47,7 +47,6 @@ def rows(frame: DataFrame) -> list[Row]:
 
 
 def avro_file(rows: list[tuple[int, str | None]]) -> bytes:
-    """An Avro file of ``AVRO``."""
     out = io.BytesIO()
     fastavro.writer(out, AVRO, [{"id": id_, "name": name} for id_, name in rows])
     return out.getvalue()

@@ -25,7 +25,6 @@ NOTHING_MORE: Final = Orders()
 
 @contextmanager
 def soon() -> Iterator[None]:
-    """Within it tables need maintenance after a few batches."""
     with pytest.MonkeyPatch.context() as patch:
         for limit, value in SOON.items():
             patch.setattr(limits, limit, value)
@@ -33,7 +32,6 @@ def soon() -> Iterator[None]:
 
 
 def found_in(shop: Harness, orders: Orders = NOTHING_MORE) -> dict[str, Verdict]:
-    """What each table needs."""
     lake = shop.lake()
     names = [table.name for table in lake.project.tables]
     return {str(each.table): each for each in verdicts(lake, names, orders.looks_for_orphans)}
@@ -54,7 +52,6 @@ def maintained(
 def must_maintain(
     shop: Harness, orders: Orders = NOTHING_MORE, only: str | None = None
 ) -> dict[str, Maintained]:
-    """The same, and it has to end well."""
     done = maintained(shop, orders, only)
     assert all(isinstance(each, Maintained) for each in done.values()), done
     return {name: each for name, each in done.items() if isinstance(each, Maintained)}

@@ -30,7 +30,6 @@ def sources(format_: str, columns: dict[str, str], *policies: str) -> dict[str, 
 
 
 def json_lines(*rows: Any) -> str:
-    """JSON lines; a text is a line as it is."""
     return "".join(
         (row if isinstance(row, str) else json.dumps(row, ensure_ascii=False)) + "\n" for row in rows
     )
@@ -45,7 +44,6 @@ def land_parquet(shop: Harness, name: str, rows: list[dict[str, Any]], schema: A
 
 
 def made(shop: Harness, format_: str, sql: str) -> bytes:
-    """A file of Spark's making with the rows of ``sql``."""
     folder = shop.root / "made" / format_
     shop.spark.sql(sql).coalesce(1).write.format(format_).mode("overwrite").save(str(folder))
     return next(folder.glob(f"part-*.{format_}")).read_bytes()

@@ -29,7 +29,6 @@ class Arrival:
 
     @property
     def order(self) -> tuple[int, str, int]:
-        """What settles ties."""
         return (self.batch, self.file, self.position)
 
 
@@ -52,7 +51,6 @@ class Keyed:
         return self.newest or all(row[name] is not None for name in self.latest_by)
 
     def version(self, row: Row) -> tuple[Any, ...]:
-        """What ``latest_by`` orders."""
         nulls = 2 if self.newest else 0
         return tuple((nulls,) if row[name] is None else (1, row[name]) for name in self.latest_by)
 
@@ -113,7 +111,6 @@ class LandingFile:
 
     @property
     def text(self) -> str:
-        """The file's content."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(self.columns)

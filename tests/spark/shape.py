@@ -36,12 +36,10 @@ class Shape:
 
     @property
     def expected(self) -> str:
-        """The query as DuckDB understands it."""
         return self.duckdb or self.query
 
     @property
     def files(self) -> dict[str, str]:
-        """The text of its files in a project, by their names."""
         path = f"tables/{self.name.replace('.', '/')}"
         if self.python:
             names = {table.split(".")[1]: table for table in sorted(self.inputs)}

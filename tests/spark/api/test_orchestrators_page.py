@@ -43,13 +43,11 @@ MISSING = "is not installed: make orchestrators"
 
 
 def blocks(title: str) -> list[str]:
-    """The code of a part of the page."""
     (part,) = (part for part in PAGE.split("\n## ") if part.startswith(title))
     return BLOCK.findall(part)
 
 
 def example(title: str) -> dict[str, Any]:
-    """What the one block of a part of the page defines."""
     (code,) = blocks(title)
     names: dict[str, Any] = {"__name__": "example"}
     exec(compile(code, f"{title} on the page", "exec", dont_inherit=True), names)

@@ -51,7 +51,6 @@ def back(shop: Harness, table: str, to: str, *, downstream: bool = False, hold: 
 
 
 def first_batch(shop: Harness, table: str) -> str:
-    """The snapshot of the table's batch 1."""
     state = shop.state(table)
     return next(
         str(each.snapshot_id) for each in state.snapshots.values() if each.record and each.record.batch == 1

@@ -32,7 +32,6 @@ Rows = list[str]
 
 
 def in_order(rows: list[dict[str, Any]]) -> Rows:
-    """The rows as comparable texts, sorted."""
     return sorted(json.dumps(row, sort_keys=True) for row in rows)
 
 

@@ -30,15 +30,12 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "customer-orders"
 
 @dataclass(frozen=True)
 class Said:
-    """What a command did."""
-
     code: int
     out: str
     err: str
 
     @property
     def data(self) -> Any:
-        """The output as JSON."""
         return json.loads(self.out)
 
 
@@ -51,21 +48,17 @@ class Shop:
 
     @property
     def root(self) -> Path:
-        """The project's folder."""
         return self.harness.root
 
     def arrive(self, hour: str) -> None:
-        """Brings a file of the walk to the landing folder."""
         shutil.copy(EXAMPLE / "arrivals" / f"orders_{hour}.csv", self.root / "landing" / "orders")
 
     def must(self, *words: str) -> Said:
-        """A call that has to end well."""
         said = self.call(*words)
         assert (said.code, said.err) == (0, ""), said
         return said
 
     def rows(self, sql: str, *words: str) -> list[dict[str, Any]]:
-        """A query's rows, as ``--json`` gives them."""
         rows: list[dict[str, Any]] = self.must("query", sql, "--json", *words).data
         return rows
 

@@ -30,11 +30,9 @@ class Lake:
 
     @property
     def tables(self) -> list[str]:
-        """All tables of the project."""
         return [str(table.name) for table in self.harness.load()[0].tables]
 
     def asked(self, table: str) -> Rows:
-        """The table's rows as ``lakesmith query --json`` has them."""
         return in_order(json.loads(self.call("query", f"SELECT * FROM {table}", "--json", "--limit", "0")))
 
 

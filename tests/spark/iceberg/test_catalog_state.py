@@ -39,11 +39,9 @@ class Lake:
         self.sql(f"CREATE TABLE {{t}} ({columns}) USING iceberg TBLPROPERTIES ({listed})")
 
     def sql(self, text: str) -> list[Any]:
-        """Rows of a statement."""
         return self.spark.sql(text.replace("{t}", f"lake.{NAMESPACE}.{self.table}")).collect()
 
     def call(self, procedure: str, **arguments: str) -> None:
-        """A procedure of Iceberg's, with arguments in SQL."""
         listed = ", ".join(f"{key} => {value}" for key, value in arguments.items())
         self.sql(
             f"CALL lake.system.{procedure}(table =>"
@@ -51,17 +49,14 @@ class Lake:
         )
 
     def state(self) -> TableState:
-        """Our reading, now."""
         state = self.catalog.table(NAMESPACE, self.table)
         assert state is not None
         return state
 
     def head(self) -> int:
-        """Main's head as Spark tells it."""
         return int(self.sql("SELECT snapshot_id FROM {t}.refs WHERE name = 'main'")[0][0])
 
     def java_table(self) -> Any:
-        """The table in Iceberg's Java API, loaded anew."""
         self.sql("REFRESH TABLE {t}")
         loader = self.spark._jvm.org.apache.iceberg.spark.Spark3Util
         return loader.loadIcebergTable(self.spark._jsparkSession, f"lake.{NAMESPACE}.{self.table}")
@@ -93,7 +88,6 @@ class Lake:
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, lake_paths: LakePaths) -> Lake:
-    """The lake of the shared session."""
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{NAMESPACE}")
     return Lake(spark, LocalCatalog(lake_paths.catalog_db, lake_paths.warehouse))
 
@@ -236,7 +230,6 @@ def test_the_record_after_each_step_of_two_batches(lake: Lake, version: int) -> 
 
 
 def compact(lake: Lake) -> int:
-    """Another tool's compaction; the new head."""
     lake.call("rewrite_data_files", options="map('rewrite-all', 'true')")
     return lake.head()
 

@@ -32,13 +32,11 @@ class Table:
     name: str
 
     def sql(self, *statements: str) -> int:
-        """Runs them; gives main's snapshot then."""
         for statement in statements:
             self.spark.sql(statement.format(t=f"lake.feed.{self.name}"))
         return self.head()
 
     def create(self, columns: str, version: int) -> None:
-        """Makes it, with other columns."""
         self.spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.feed")
         properties = f"'format-version' = '{version}', {MERGE_ON_READ}"
         self.spark.sql(
@@ -46,7 +44,6 @@ class Table:
         )
 
     def call(self, procedure: str, options: str) -> int:
-        """Calls one of Iceberg's procedures on the table."""
         return self.sql(f"CALL lake.system.{procedure}(table => 'feed.{self.name}', {options})")
 
     def compact(self) -> int:

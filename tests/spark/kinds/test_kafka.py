@@ -81,7 +81,6 @@ def shop(
 
 
 def decided(shop: Harness, name: str) -> object:
-    """What a run would do with the table."""
     return Decider(shop.load()[1], shop.lake()).decide(TableName.parse(name))
 
 

@@ -39,7 +39,6 @@ def reached(s3: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
 def shop_on(
     landing: Landing, root: Path, session: SessionHandle, more: str = "", table: str = BRONZE
 ) -> Harness:
-    """A project with one table of what lands there."""
     shop = Harness(root, session, {"tables/bronze/orders.yaml": table.format(path=landing.path, more=more)})
     if isinstance(landing, BucketLanding):
         for key, value in objects_conf(store_of(landing.server)).items():
@@ -49,7 +48,6 @@ def shop_on(
 
 @pytest.fixture(params=["folder", "s3"])
 def landing(request: pytest.FixtureRequest, tmp_path: Path) -> Landing:
-    """Where files land."""
     if request.param == "folder":
         return FolderLanding(tmp_path / "shop")
     return BucketLanding(request.getfixturevalue("reached"), tmp_path / "shop")

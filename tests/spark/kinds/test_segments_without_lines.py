@@ -57,7 +57,6 @@ class Till:
             shutil.copy(path, self.backup)
 
     def take(self, *numbers: int) -> None:
-        """A batch for each number."""
         for number in numbers:
             self.send(number)
             self.shop.must_run()

@@ -41,7 +41,6 @@ def land(shop: Harness, batch: int) -> None:
 
 
 def grown(shop: Harness, *batches: int) -> Harness:
-    """The project after these batches, a run each."""
     for batch in batches:
         land(shop, batch)
         shop.must_run()

@@ -32,7 +32,6 @@ def age(path: Path, days: float) -> None:
 
 
 def stray(folder: Path, name: str, days: float) -> Path:
-    """A file that a writer left behind."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"left behind")

@@ -47,7 +47,6 @@ class Two:
         return {name: record.kind for name, record in self.reports.must_run().published.items()}
 
     def asked(self, sql: str) -> list[tuple[Any, ...]]:
-        """What ``lakesmith query`` would show."""
         question = ask(read_project(self.reports.root, None), sql, None)
         with run_query(self.reports.handle, sql, question.as_of, others=question.others) as result:
             return list(result.rows)

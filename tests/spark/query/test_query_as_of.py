@@ -40,7 +40,6 @@ def shop(make_shop: MakeShop) -> Harness:
 
 
 def ask(shop: Harness, sql: str, as_of: Mapping[str, int]) -> Seen:
-    """What ``query --as-of`` gives."""
     points = {TableName.parse(table): snapshot for table, snapshot in as_of.items()}
     with run_query(shop.handle, sql, points) as result:
         return result.columns, result.types, in_order(result.rows)

@@ -52,7 +52,6 @@ class Change:
 
     @property
     def rows(self) -> Rows:
-        """The rows that went and those that came."""
         old, new = self.before[self.table], self.after[self.table]
         return (old - new) + (new - old)
 
@@ -83,7 +82,6 @@ def _changes(dice: random.Random) -> Iterator[Change]:
 
 
 def _results(state: State, shapes: Sequence[Shape]) -> dict[str, Rows]:
-    """What the queries give."""
     connection = duckdb.connect()
     connection.execute("CREATE SCHEMA silver")
     for name, columns in TABLES.items():
@@ -103,7 +101,6 @@ def _typed(columns: Mapping[str, str]) -> str:
 
 
 def _differing(before: Rows, after: Rows, positions: Sequence[int]) -> set[Row]:
-    """The keys whose rows are others."""
     rows = (before - after) + (after - before)
     return {tuple(row[position] for position in positions) for row in rows}
 
@@ -119,7 +116,6 @@ class Views:
         self._frames: dict[tuple[str, frozenset[tuple[Row, int]]], DataFrame] = {}
 
     def of(self, table: str, rows: Rows) -> DataFrame:
-        """These rows of a table."""
         known = (table, frozenset(rows.items()))
         if known not in self._frames:
             names, kinds = TABLES[table].keys(), TABLES[table].values()

@@ -74,7 +74,6 @@ def _random_rows(dice: random.Random, first: int, count: int) -> str:
 
 
 def _expected(shop: Harness) -> dict[str, Counter[tuple[Any, ...]]]:
-    """What DuckDB makes of the bronze tables' rows."""
     connection = duckdb.connect()
     connection.execute("CREATE SCHEMA bronze")
     types = {

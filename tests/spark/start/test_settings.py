@@ -45,7 +45,6 @@ def project(make_shop: MakeShop) -> Harness:
 
 
 def notes_of(project: Harness) -> str:
-    """What a plan says beside the decision."""
     from lakesmith.execute.decide import Decider
 
     _, graph = project.load()
