@@ -2,9 +2,10 @@
 
 import time
 
-from lakesmith.cli.render.maintain_text import done_as_dict, done_lines, left_lines, plan_lines
+from lakesmith.cli.render.maintain_text import done_lines, left_lines, plan_lines
 from lakesmith.errors import Problem
 from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained, NotThere, Unknown
+from lakesmith.execute.maintenance_result import MaintenancePlan, MaintenanceResult
 from lakesmith.plan.expiry import HeldBack
 from lakesmith.plan.maintenance import Care, Health, Task
 from lakesmith.project.definitions import TableName
@@ -29,7 +30,7 @@ def test_a_table_that_was_maintained() -> None:
         "note: silver.late keeps 1,204 snapshots of bronze.sales, up to 12 days old: it has not taken what came since; a run of it"
         " lets them go",
     ]
-    data = done_as_dict(done)
+    data = MaintenanceResult((done,)).to_dict()["maintained"][0]
     assert (data["before"]["manifests"], data["held_back"][0]["reader"]) == (41, "silver.late")
 
 
@@ -50,16 +51,17 @@ def test_what_failed_and_what_cannot_be_told() -> None:
         "bronze.sales: not maintained",
         f"  LS501 {BROKEN.what}",
     ]
-    assert list(left_lines([Unknown(LATE, BROKEN), NotThere(SALES, "nothing was published yet")])) == [
+    left = (Unknown(LATE, BROKEN), NotThere(SALES, "nothing was published yet"))
+    assert list(left_lines(MaintenanceResult(left=left))) == [
         f"LS501 {BROKEN.what}",
         "bronze.sales: nothing to do: nothing was published yet",
     ]
 
 
 def test_a_plan_of_a_project_without_tables_and_of_one_with_a_late_reader() -> None:
-    assert list(plan_lines([])) == ["the project has no tables yet"]
+    assert list(plan_lines(MaintenancePlan(()))) == ["the project has no tables yet"]
     care = Care(SALES, Health(3, 3_000_000, 10), {}, {Task.COMPACT: "3 data files"}, held(2.1))
-    lines = list(plan_lines([care, Unknown(LATE, BROKEN)]))
+    lines = list(plan_lines(MaintenancePlan((care, Unknown(LATE, BROKEN)))))
     assert lines[-3:-1] == [
         "note: silver.late keeps 1,204 snapshots of bronze.sales, up to 2 days old: it has not taken what came since; a run of it"
         " lets them go",
