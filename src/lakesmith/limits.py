@@ -40,8 +40,7 @@ once more."""
 # How the rows of touched keys are found in files.
 
 KEYS_LOOKED_AT_UP_TO: Final = 20_000
-"""Touched keys. Up to this number, all are collected to build conditions; above it, only the least and
-greatest."""
+"""Touched keys up to which all are collected to build conditions; above, the least and greatest."""
 
 KEY_VALUES_IN_A_CONDITION: Final = 200
 """Values of a key column in a condition. Iceberg does not prune files by longer lists."""
@@ -57,8 +56,7 @@ twice as long.)"""
 # How rows get into a table.
 
 ROWS_REPLACED_BY_PLACE_UP_TO: Final = 200_000
-"""Rows. Up to this number they are replaced by their places; above it they are merged or refreshed in
-full."""
+"""Rows up to which rows are replaced by their places; above, they are merged or refreshed in full."""
 
 DATA_FILES_REPLACED_IN_UP_TO: Final = 20_000
 """Data files in which rows are replaced by place: the driver holds their paths and deletes."""
@@ -147,8 +145,7 @@ OBJECTS_A_PIECE: Final = 3_000
 """Objects of a part of a prefix, which is listed beside the others: three answers of S3."""
 
 OBJECT_FIRST_BYTES: Final = 64 * 1024
-"""Bytes of an object in the first request: a header or footer. Each further request asks for eight times as
-many."""
+"""Bytes of an object in the first request: a header or footer. Further requests grow eightfold."""
 
 OBJECTS_A_FRAME: Final = 30
 """Objects that Spark looks at one after the other, with two requests each; of more, as many frames are made

@@ -96,8 +96,7 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
 
 
 def library_message(said: str, addresses: Iterable[str], secrets: Iterable[str] = ()) -> str:
-    """Returns a library's message without the addresses' secrets; ``WITHHELD`` if they cannot be told from
-    it."""
+    """Returns a library's message without the addresses' secrets, or ``WITHHELD``."""
     found = [secrets_in(address) for address in addresses]
     known = {*secrets, *(secret for each in found if each is not None for secret in each)} - {""}
     if None in found or any(len(secret) < _SHORT and secret in said for secret in known):

@@ -34,8 +34,7 @@ def write_whole(path: Path, content: str | bytes, *, to_disk: bool = False) -> N
 
 
 def left_by_killed(folder: Path) -> Iterator[Path]:
-    """The files below ``folder`` that ``write_whole`` was killed over: those of processes that are not there
-    any more."""
+    """Yields the temporary files of ``write_whole`` in ``folder`` whose processes are gone."""
     for path in folder.rglob(".*.tmp"):
         found = _TEMPORARY.fullmatch(path.name)
         if found is not None and path.is_file() and not _is_there(int(found["pid"])):

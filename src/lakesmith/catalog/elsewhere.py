@@ -16,8 +16,8 @@ InCatalog = Callable[[ExternalTable], TableState | None]
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """The metadata of an external table, and the other catalog (None: the target's) whose settings reach
-    it."""
+    """Metadata of an external table; ``catalog``: the catalog whose settings reach it (None: the
+    target's)."""
 
     location: str
     catalog: str | None = None

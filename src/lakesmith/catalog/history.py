@@ -83,8 +83,7 @@ def describe_history(state: TableState) -> tuple[HistoryLine, ...]:
 
 
 def points(state: TableState) -> tuple[tuple[int, int], ...]:
-    """Returns the points of history, oldest first: snapshots, and their times of publishing (ms since the
-    epoch)."""
+    """Returns the points of history, oldest first: snapshots with their times of publishing (ms)."""
     logged = tuple(_logged(state))
     first = min((state.snapshots[snapshot].sequence_number for snapshot, _ in logged), default=0)
     before = [

@@ -110,8 +110,7 @@ class LocalCatalog:
         return name.layer, name.name
 
     def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:
-        """Reads the tables at the beginning; see ``Catalog.one_look``. One table takes a third of a
-        millisecond."""
+        """Reads the tables at the beginning (a third of a millisecond each); see ``Catalog.one_look``."""
         return nullcontext()
 
     def names(self, layer: str) -> tuple[str, ...]:
@@ -132,8 +131,7 @@ class LocalCatalog:
         return self._pyiceberg(self.db)
 
     def reader(self) -> PyIcebergCatalog:
-        """Returns PyIceberg's catalog for reading, over a copy of the file if it cannot be written
-        (``copied``)."""
+        """Returns PyIceberg's catalog for reading; over a copy of a file that cannot be written."""
         return self.writer() if self.can_write() else self._pyiceberg(self.copied())
 
     def can_write(self) -> bool:
@@ -211,8 +209,7 @@ class LocalCatalog:
         return plain_location(location).startswith(f"{self.warehouse}/")
 
     def location(self, layer: str, name: str) -> str | None:
-        """Returns the place of the metadata of ``layer.name``; None if there is no such table. Raises as
-        ``Catalog``."""
+        """Returns the place of a table's metadata; None if there is no such table. Raises as ``Catalog``."""
         rows = self._rows(_LOCATION, layer, name)
         return rows[0][0] if rows else None
 

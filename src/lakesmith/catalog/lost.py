@@ -147,8 +147,7 @@ def _follows(path: Path, name: str) -> bool:
 
 
 def older_entries(catalog: LocalCatalog) -> tuple[Entry, ...]:
-    """Returns the entries that are older than the newest metadata files of their tables. Raises as
-    ``Catalog``."""
+    """Returns the entries that are older than their tables' newest metadata. Raises as ``Catalog``."""
     return tuple(
         each
         for each in all_entries(catalog)

@@ -132,8 +132,7 @@ def _parse(name: str, location: str, version: int, data: Mapping[str, Any]) -> T
 
 
 def _partitioning(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the partition fields in Spark's spelling, without void ones (format 1 keeps dropped fields
-    so)."""
+    """Returns the partition fields in Spark's spelling, without the void ones of dropped fields."""
     specs = data.get("partition-specs") or ()
     spec = next((spec["fields"] for spec in specs if spec["spec-id"] == data["default-spec-id"]), None)
     fields = data.get("partition-spec") or () if spec is None else spec

@@ -50,7 +50,7 @@ class RecordCommit:
 
 
 def can_be_written(state: TableState) -> bool:
-    """Returns whether the commit can be written exactly: the table has had rows, and all its metadata is
+    """Returns whether the commit can be written exactly: the table has had rows, and all metadata is
     known."""
     head = state.head
     if head is None or state.format_version not in (2, 3) or not _FILE.fullmatch(state.metadata_location):

@@ -44,8 +44,7 @@ class RemoteTables(Protocol):
         """What can be asked of many tables at once, for ``find``; it need not have all of them."""
 
     def find(self, identifier: Identifier, known: Metadata | None, ahead: Ahead) -> Metadata | None:
-        """Returns the table's metadata; None if there is no such table; ``known`` itself if it is still
-        right."""
+        """Returns the table's metadata; None if there is none of it; ``known`` itself if still right."""
 
 
 def tables_of(catalog: Any) -> RemoteTables:

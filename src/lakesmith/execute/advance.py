@@ -103,8 +103,7 @@ _BY_COLUMN: Final = re.compile(r"^schema\.name-mapping|\.column\.")
 
 
 def restructured(table: TableDefinition, state: TableState, data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the metadata ``data`` of ``state`` with the declared structure; None if only Iceberg can change
-    it."""
+    """Returns the metadata with the declared structure; None if only Iceberg can change it."""
     changes = changed_settings(table, state)
     schema = next(each for each in data["schemas"] if each["schema-id"] == data["current-schema-id"])
     fields: list[Field] | None = [dict(field) for field in schema["fields"]]
@@ -183,8 +182,7 @@ def _in_order(fields: list[Field], changes: Sequence[SettingChange]) -> list[Fie
 
 
 def _with_schema(schemas: Sequence[Mapping[str, Any]], wanted: Mapping[str, Any]) -> tuple[list[Any], int]:
-    """Returns the schemas with the wanted one among them, and its id. An equal schema is reused, as in
-    Iceberg."""
+    """Returns the schemas with the wanted one, and its id. Iceberg reuses an equal schema, too."""
     for schema in sorted(schemas, key=lambda each: bool(each["schema-id"] != wanted["schema-id"])):
         if {**schema, "schema-id": None} == {**wanted, "schema-id": None}:
             return list(schemas), schema["schema-id"]

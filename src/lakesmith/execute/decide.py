@@ -157,8 +157,7 @@ class Decider:
         self.refused.setdefault(step.name, {})[strategy] = refused
 
     def leave_out(self, step: TableStep, found: BadFiles) -> str | None:
-        """Excludes unreadable files from the next decision if their source allows it; returns what is said of
-        them."""
+        """Excludes unreadable files from the next decision if their source allows it; says so."""
         known = self.bad.get(step.name, ())
         new = tuple(bad for bad in found.files if bad.may_be_skipped and bad not in known)
         if not new:

@@ -22,8 +22,7 @@ class Outdated(Exception):
 
 
 class Unanswered(RunError):
-    """A shared catalog did not answer a commit on the working branch: nothing of it counts, and it may be
-    retried."""
+    """A shared catalog left a commit on the working branch unanswered. Nothing counts; it may be retried."""
 
 
 class NotIncremental(Exception):

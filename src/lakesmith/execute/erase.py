@@ -216,8 +216,7 @@ class Receipts:
         return len(list(self._folder.glob("*.begun")))
 
     def hidden(self, data: Any, persons: ErasureFilter, paths: Collection[str] = ()) -> Any:
-        """Returns JSON data with keyed hashes instead of ``paths`` and names of files that mention the
-        persons."""
+        """Returns JSON data with keyed hashes instead of names of files that mention the persons."""
         if isinstance(data, str):
             # The longest first: one may be the beginning of another.
             for path in sorted(paths, key=len, reverse=True):

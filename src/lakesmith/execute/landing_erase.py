@@ -62,8 +62,8 @@ class LandingFile:
 
     @property
     def goes(self) -> bool:
-        """Whether the file is deleted: as declared if its other records are in the table, or if it has none
-        besides."""
+        """Whether the file is deleted: as declared if its other records are in the table or there are
+        none."""
         if not self.records:
             return False
         if self.records == self.all_records:
@@ -118,8 +118,7 @@ def _fingerprinted(lake: Lake, file: FileIdentity, taken: FileIdentity | None) -
 
 
 def require_choices(files: Sequence[LandingFile]) -> None:
-    """Raises UsageError LS260 for files without a declared choice, LS261 for files that cannot be
-    rewritten."""
+    """Raises UsageError LS260 for files without a declared choice, LS261 for those that resist."""
     _require_rewritable(files)
     open_ = [file for file in files if file.choice is None]
     if not open_:

@@ -88,8 +88,7 @@ class Turns:
 
     @contextmanager
     def take(self) -> Iterator[None]:
-        """Holds the lake while the body runs. Raises RunStopped, LockedError if others do not free it in
-        time."""
+        """Holds the lake while the body runs. Raises RunStopped, LockedError if the wait ends."""
         if self._given_away is None:
             self._given_away = time.monotonic()
         else:

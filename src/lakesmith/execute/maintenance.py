@@ -146,8 +146,7 @@ def _measured(known: _Known, name: TableName, orphans: bool) -> Verdict:
 
 
 def _scattered_sidecars(lake: Lake, name: TableName, base: Base) -> Iterator[TableName]:
-    """Yields sidecars with many small files; the next batch uses the compacted ones. The ledger does it
-    itself."""
+    """Yields sidecars with many small files. The ledger compacts itself."""
     for kind in SIDECARS:
         pin, sidecar = base.pin(kind), sidecar_of(name, kind)
         state = lake.catalog.table(sidecar.layer, sidecar.name) if pin and kind != LEDGER_PIN else None

@@ -171,8 +171,7 @@ def _rewrite_deletes(entry: Mapping[str, Any], paths: Paths) -> Iterator[bool]:
 
 
 def _puffin_here(content: bytes, paths: Paths) -> bytes | None:
-    """Returns a Puffin file with paths here, None if unchanged. Format:
-    https://iceberg.apache.org/puffin-spec/."""
+    """Returns a Puffin file with paths here, None if unchanged (https://iceberg.apache.org/puffin-spec/)."""
     size = int.from_bytes(content[-12:-8], "little")
     start, flags = len(content) - 12 - size, content[-8:-4]
     footer = json.loads(content[start:-12])

@@ -26,8 +26,7 @@ from lakesmith.sources.model import FileAction
 
 @dataclass(frozen=True, slots=True)
 class UndoneFiles:
-    """Files ingested since: those that exist ``again``, those ``gone``, and ``topics`` whose records are read
-    again."""
+    """Files ingested since: ``again`` still exist, ``gone`` do not; ``topics`` are read again."""
 
     again: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()

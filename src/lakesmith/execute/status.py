@@ -228,8 +228,7 @@ def input_positions(lake: Lake, facts: TableFacts, inputs: Iterable[TableName]) 
 
 
 def position_in(name: TableName, state: TableState | None, pin: Pin | None) -> InputPosition:
-    """Returns the position in the input ``name``: ``state`` now, ``pin`` when it was read; each None:
-    never."""
+    """Returns the position in the input ``name``: ``state`` now, ``pin`` when read; None: never."""
     if state is None:
         return InputPosition(name, InputChange.MISSING, "has not been built yet")
     head = state.refs.get(MAIN)

@@ -97,7 +97,7 @@ class SparkEngine:
         return replace(report, warnings=(*ahead, *report.warnings, *untidy))
 
     def _moved(self, batch: Batch, error: Exception | None = None) -> Outdated | None:
-        """Returns whether a failure comes from another runner's publish, which removes the working branch."""
+        """Returns Outdated if another runner caused a failure: its publish removes the working branch."""
         if self.lake.project.target.is_local or self._stop.is_set():
             return None
         if error is not None and is_beaten(error):
@@ -129,8 +129,7 @@ class SparkEngine:
             self.session.stop()
 
     def _settle(self, batch: Batch, draft: Draft) -> tuple[str, ...]:
-        """Tidies the sidecars after the publish. A failure is only reported: nothing published depends on
-        it."""
+        """Tidies the sidecars after the publish. Nothing published depends on it: failures are reported."""
         try:
             for kind in SidecarKind:
                 if kind.value in draft.sidecars:

@@ -97,8 +97,7 @@ _offered: list[Offer] = []
 
 
 def offer(session: Offer) -> None:
-    """From now on this process works in the session that ``session`` gives, in place of starting one:
-    ``spark-submit`` has its own."""
+    """Makes this process work in the given session: ``spark-submit`` has started one."""
     _offered[:] = [session]
 
 

@@ -30,8 +30,7 @@ def follow(spark: SparkSession, tell: Callable[[str], None]) -> None:
 
 
 def work_in_words(spark: SparkSession) -> str:
-    """``1,204,311 rows read, task 3 of 8``; empty when nothing runs. The rows are those Spark's tasks have
-    reported."""
+    """Returns ``1,204,311 rows read, task 3 of 8``; empty if nothing runs."""
     context: Any = spark.sparkContext._jsc
     stages = context.sc().statusStore().activeStages()
     read = written = done = tasks = 0
@@ -47,8 +46,7 @@ def work_in_words(spark: SparkSession) -> str:
 
 
 def keep_cancelling(cancel: Callable[[], None], ended: threading.Event) -> None:
-    """Cancels running jobs until ``ended``: a batch may be between two jobs. Publishing is not a job: it is
-    never cut in two."""
+    """Cancels running jobs until ``ended``. Publishing is not a job: it is never interrupted."""
     while not ended.wait(_CANCEL_SECONDS):
         try:
             cancel()

@@ -1,5 +1,4 @@
-"""Verifies tables in one session: each is computed again and compared. A failure is the outcome of one
-table."""
+"""Verifies tables in one session: each is computed again and compared."""
 
 from __future__ import annotations
 
@@ -105,8 +104,7 @@ def verify_table(batch: Batch) -> Verification:
 
 
 def _chance(batch: Batch, frame: DataFrame) -> str | None:
-    """Returns why the query may give other rows each time: its text, as ``timestamp 'now'`` is not in Spark's
-    plan, or that plan."""
+    """Returns why the query's rows may vary: by its text (``timestamp 'now'``) or Spark's plan."""
     query = batch.step.table.query
     named = analyse(query.text).nondeterministic if isinstance(query, SqlQuery) else ()
     called = named[0].name if named else chance_in(analysed(frame))

@@ -36,8 +36,7 @@ class SidecarKind(StrEnum):
 
 
 def read_pinned(batch: Batch, kind: SidecarKind) -> DataFrame | None:
-    """Returns a sidecar's rows at the last published batch; None if it never had rows. Raises StateError
-    LS508."""
+    """Returns a sidecar's rows at the last published batch, or None. Raises StateError LS508."""
     pin = batch.step.base.pin(kind)
     if pin is None or pin.snapshot is None:
         return None
@@ -174,8 +173,7 @@ def tombstone_columns(batch: Batch) -> tuple[str, ...]:
 
 
 def read_tombstones(batch: Batch) -> DataFrame | None:
-    """Returns the tombstones at the last published batch; None if there never was one. The newest per key
-    counts."""
+    """Returns the tombstones at the last published batch, or None. The newest per key counts."""
     return read_pinned(batch, SidecarKind.TOMBSTONES)
 
 

@@ -101,8 +101,7 @@ SIDES: Final = (WANTED, THERE)
 
 
 def side(rows: DataFrame, which: str) -> DataFrame:
-    """Rows that have to be there (``WANTED``) or that are (``THERE``); the union of both is what is grouped
-    by their values."""
+    """Marks rows as wanted (``WANTED``) or existing (``THERE``); their union is grouped by values."""
     return rows.withColumns({name: F.lit(int(name == which)).cast("bigint") for name in SIDES})
 
 
@@ -112,8 +111,7 @@ def both_counts() -> list[SparkColumn]:
 
 
 def more(there: SparkColumn | None = None) -> SparkColumn:
-    """How many times more a row has to be there than it is; ``there``: in place of the column of that
-    name."""
+    """Returns SQL of how many more times a row is wanted than it exists."""
     return F.greatest(F.col(WANTED) - _count(there), F.lit(0))
 
 

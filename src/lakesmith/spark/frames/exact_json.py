@@ -39,8 +39,7 @@ def parse_types(types: str) -> StructType:
 
 
 def frame_of(spark: SparkSession, rows: Sequence[Mapping[str, object]], types: str) -> DataFrame:
-    """Rows at hand as a frame of ``types`` (DDL). ``createDataFrame`` would start Python workers for it:
-    seconds."""
+    """Returns given rows as a frame of ``types`` (DDL), without the Python workers of ``createDataFrame``."""
     schema = StructType([StructField("rows", ArrayType(parse_types(types)))]).toDDL()
     text = json.dumps({"rows": list(rows)})
     return spark.range(1).selectExpr(f"inline(from_json({literal(text)}, {literal(schema)}).rows)")
@@ -55,8 +54,7 @@ def exact_json(fields: Sequence[tuple[str, str, DataType]]) -> str:
 
 
 def read_json(text: str, types: str) -> str:
-    """SQL of what ``exact_json`` wrote of fields of ``types`` (DDL), as a struct for ``restored`` and
-    ``is_damaged``."""
+    """Returns SQL that parses what ``exact_json`` wrote, for ``restored`` and ``is_damaged``."""
     written = StructType([StructField(field.name, _written(field.dataType)) for field in parse_types(types)])
     schema = written.add(_DAMAGED, StringType()).toDDL()
     more = (("mode", "PERMISSIVE"), ("columnNameOfCorruptRecord", _DAMAGED))
@@ -110,8 +108,7 @@ _RESTORED_MAP: Final = "map_from_entries(transform({value}, {entry} -> struct({k
 
 
 def _turned(value: str, kind: DataType, of_map: str, depth: int = 0) -> str:
-    """SQL of ``value`` as its written type, or of a written one as what it was; ``of_map``: what becomes of a
-    map or its entries."""
+    """Returns SQL of ``value`` as its written type, or back; ``of_map`` converts maps or entries."""
     if not _has_odd_map(kind):
         return value
     element = f"e{depth}"

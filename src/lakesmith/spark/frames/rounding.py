@@ -77,8 +77,7 @@ def agreeing_in_neither(
 
 
 def as_it_was(value: SparkColumn, kind: DataType) -> SparkColumn:
-    """A value of type ``kind`` that was made ``comparable`` and ``rounded``, for people: numbers are numbers,
-    and maps are maps."""
+    """Returns a ``comparable`` and ``rounded`` value for people: numbers as numbers, maps as maps."""
     match kind:
         case DoubleType() | FloatType():
             return value.try_cast("double")

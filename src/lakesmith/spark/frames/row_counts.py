@@ -90,8 +90,7 @@ def _java(seen: Observation) -> tuple[Any, Any]:
 
 
 def _wait_for_listeners() -> None:
-    """What was observed, and which tasks ended, comes by listeners, which the end of the write was reported
-    before that returned."""
+    """Waits for Spark's listeners, which report counts and ended tasks after the write returns."""
     _scala().listenerBus().waitUntilEmpty(_LISTENERS_MILLISECONDS)
 
 
@@ -117,8 +116,7 @@ def _jobs() -> int:
 
 
 def _may_have_run_twice(first_job: int) -> bool:
-    """Whether any task of the jobs from this one on was done more than once, or nobody knows: Spark forgets
-    what is long ago."""
+    """Returns whether a task since this job may have run twice; Spark forgets old jobs."""
     _wait_for_listeners()
     tracker = _context().statusTracker()
     jobs = [tracker.getJobInfo(job) for job in range(first_job, _jobs())]

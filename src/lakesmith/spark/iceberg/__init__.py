@@ -1,2 +1,1 @@
-"""Iceberg tables through its own Java API: snapshots, files, deletes, changes, commits. Nothing here knows
-what a batch is for."""
+"""Iceberg tables by Iceberg's Java API: snapshots, files, deletes, changes, commits."""

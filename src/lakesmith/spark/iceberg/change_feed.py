@@ -68,8 +68,7 @@ class Changes:
 
 @dataclass
 class _DifferingTasks:
-    """Scan tasks of rows that went and of rows that came, and those of files of which only some rows are to
-    be read."""
+    """Scan tasks of removed rows, of added rows, and of files that are read in part."""
 
     went: list[Any] = field(default_factory=list)
     came: list[Any] = field(default_factory=list)
@@ -136,8 +135,7 @@ class _Reader:
         self._all_rows = iceberg.expressions.ResidualEvaluator.unpartitioned(always)
 
     def unmask(self, touched: _DifferingTasks) -> None:
-        """Adds tasks that read, of the files whose deletes differ, just the rows that one end hides and the
-        other shows."""
+        """Adds tasks that read, of files whose deletes differ, only the rows that differ."""
         went: dict[str, BitMap64] = {}
         came: dict[str, BitMap64] = {}
         for file, (then, now) in touched.masked.items():

@@ -44,15 +44,13 @@ _naming = AS_IN_PROJECT
 
 
 def use_naming(naming: Naming) -> None:
-    """Has tables go by the names of a target's catalog from now on: of the one that the process's session is
-    on."""
+    """Makes tables use the names in the catalog of the process's session."""
     global _naming
     _naming = naming
 
 
 def physical(name: TableName, branch: str | None = None) -> str:
-    """The table's name for Spark SQL, or its draft's; with ``branch``, the one that reads and writes that
-    branch."""
+    """Returns the name of a table, or its draft, in Spark SQL; ``branch`` reads and writes that branch."""
     catalog = CATALOG if origin_of(name) is None else DRAFTS
     return _dotted((catalog, *_naming.physical(name), *([f"branch_{branch}"] if branch else [])))
 
@@ -83,8 +81,7 @@ def branch_of(attempt: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What is to be published: on the table ``uuid``, whose main was at ``begin``, the ``branch`` at
-    ``head``, with the ``record``."""
+    """A publish: table ``uuid``, main at ``begin``, ``branch`` at ``head``, and the ``record``."""
 
     uuid: str
     branch: str
@@ -95,8 +92,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """Columns that leave the table's schema, then columns (old name, new name) that are renamed, and the
-    ``order`` of all in the end; none: as it is."""
+    """Columns to drop, to rename (old, new), and the final ``order`` of all; empty: unchanged."""
 
     drop: tuple[str, ...] = ()
     rename: tuple[tuple[str, str], ...] = ()
@@ -199,8 +195,7 @@ class JavaTables:
     def _published(
         self, table: Any, base: Any, head: int, schema: SchemaChange = NO_CHANGE, origin: Any = None
     ) -> Any:
-        """``base`` with main at ``head``; ``origin``: the table's own metadata, where ``base`` is that of a
-        draft."""
+        """Returns ``base`` with main at ``head``; ``origin``: the table's metadata if ``base`` is a draft."""
         metadata, references = (
             self._jvm.org.apache.iceberg.TableMetadata,
             self._jvm.org.apache.iceberg.SnapshotRef,

@@ -1,5 +1,4 @@
-"""Creates and widens Iceberg tables. Only what metadata alone can do; anything else is a rebuild or
-refused."""
+"""Creates Iceberg tables and changes them by metadata alone; other changes need a rebuild."""
 
 from __future__ import annotations
 
@@ -88,8 +87,7 @@ def table_properties(project: str, table: TableDefinition) -> dict[str, str]:
 
 
 def change_settings(spark: SparkSession, table: TableDefinition, state: TableState) -> list[str]:
-    """Brings the table's texts and partitioning to what is declared, in metadata alone; says in words what it
-    changed."""
+    """Applies declared texts and partitioning by metadata alone; returns the changes in words."""
     changes = changed_settings(table, state)
     for change in changes:
         _change(spark, table.name, change)
@@ -104,8 +102,7 @@ def partition_as_declared(spark: SparkSession, table: TableDefinition, state: Ta
 
 
 def rename_columns(spark: SparkSession, table: TableDefinition, state: TableState) -> list[str]:
-    """Gives columns the names that are declared, in metadata alone: before a batch looks for them by these.
-    Says in words which."""
+    """Renames columns as declared, before a batch uses the names; returns the changes in words."""
     changes = renamings(table, state)
     for change in changes:
         _change(spark, table.name, change)
@@ -115,8 +112,7 @@ def rename_columns(spark: SparkSession, table: TableDefinition, state: TableStat
 def drop_columns(
     spark: SparkSession, table: TableDefinition, columns: Sequence[str], partitioning: Collection[str]
 ) -> None:
-    """Takes columns out of the table, in metadata alone. Raises StateError LS507 for one that its data is, or
-    was, partitioned by."""
+    """Drops columns by metadata alone. Raises StateError LS507 for a column that partitions data."""
     if kept := [column for column in columns if column in partitioning]:
         raise StateError(
             Problem(

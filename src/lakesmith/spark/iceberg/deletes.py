@@ -41,16 +41,14 @@ def from_bytes(content: bytes) -> BitMap64:
 
 @dataclass(frozen=True, slots=True)
 class WrittenDeletes:
-    """Delete files in Iceberg's words: the ``new`` ones, and the earlier ones whose place they take
-    (``old``)."""
+    """Iceberg's delete files: the ``new`` ones, and those that they replace (``old``)."""
 
     new: Sequence[Any]
     old: Sequence[Any]
 
 
 class Vectors:
-    """The deletion vectors of one table. Looking a Java class up takes ten calls' time, so it is done
-    once."""
+    """The deletion vectors of a table. Java classes are looked up once: each takes ten calls."""
 
     def __init__(self, spark: SparkSession, table: Any) -> None:
         jvm: Any = spark._jvm
@@ -94,14 +92,12 @@ class Vectors:
         return WrittenDeletes(elements(writer.result().deleteFiles()), old)
 
     def deleted(self, file: str, deletes: Iterable[Any]) -> BitMap64:
-        """The positions that deletes by position (vectors, or files of format version 2) hide in a data
-        file."""
+        """Returns the positions of a data file that vectors or position-delete files hide."""
         index = self.load(file, deletes)
         return from_bytes(bytes(index.serialize().array())) if index is not None else BitMap64()
 
     def _taken_in(self, index: Any, file: str, task: Any) -> list[Any]:
-        """Adds what is deleted already; returns the deletes that are of this file alone, whose place the new
-        ones take."""
+        """Adds the positions already deleted; returns the delete files that the new ones replace."""
         earlier = [each for each in elements(task.deletes()) if is_positional(each)]
         if not earlier:
             return []
@@ -162,8 +158,7 @@ def write_deletes(
 
 
 class _Positions:
-    """Iceberg's own writers of such files, looked up once. The driver hands over bitmaps; Java alone goes
-    through the positions."""
+    """Iceberg's writers of position deletes, looked up once. Only bitmaps pass the gateway."""
 
     def __init__(self, spark: SparkSession, table: Any, operation: str) -> None:
         jvm: Any = spark._jvm
@@ -203,8 +198,7 @@ class _Positions:
         return is_positional(delete) and bool(self._is_of_one_file(delete))
 
     def _write(self, file: str, index: Any, first: int, place: tuple[Any, Any]) -> list[Any]:
-        """A file of the positions in the index. Iceberg's writer asks for what was deleted before: for one
-        position it is given all."""
+        """Writes the positions of the index to a file, as Iceberg's writer asks for them."""
         writer = self._sorting(
             self._suppliers.ofInstance(self._writer(*place)),
             self._per_file,
@@ -227,8 +221,7 @@ class _Positions:
 
 
 def deleted_rows(spark: SparkSession, table: Any, snapshot: int) -> int:
-    """The rows of a snapshot's data files that deletes by position hide: what each data file's own deletes
-    say."""
+    """Returns the number of rows of a snapshot that position deletes hide, by the files' own deletes."""
     vectors, found = Vectors(spark, table), 0
     is_of_one_file = _is_of_one_file(spark)
     for file, deletes in _positional(spark, table, snapshot):
@@ -240,8 +233,7 @@ def deleted_rows(spark: SparkSession, table: Any, snapshot: int) -> int:
 
 
 def remove_left_behind(spark: SparkSession, table: Any, snapshot: int, branch: str) -> int:
-    """Takes the files of positions away that no data file of the branch's head, ``snapshot``, has any more;
-    returns how many."""
+    """Removes position-delete files without data files from the branch; returns how many."""
     used = {str(each.location()) for _, deletes in _positional(spark, table, snapshot) for each in deletes}
     there = {str(each.location()): each for each in _delete_files(spark, table, snapshot)}
     if not (left := there.keys() - used):

@@ -33,8 +33,7 @@ _PUT_IN: Final = "INSERT OR REPLACE INTO iceberg_tables VALUES (?, ?, ?, ?, NULL
 _TAKE_OUT: Final = "DELETE FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
 
 _begun: dict[TableName, str] = {}
-"""The tables that this process has a draft of, each with the metadata file that it began at. A table has one
-batch at a time."""
+"""The tables with a draft in this process, each with its first metadata file."""
 
 
 def origin_of(name: TableName) -> str | None:
@@ -43,8 +42,7 @@ def origin_of(name: TableName) -> str | None:
 
 
 def can_begin(spark: SparkSession) -> bool:
-    """Whether the session has a catalog of drafts, and what it takes to open it: a session of somebody else's
-    may not."""
+    """Returns whether the session can have a catalog of drafts; a given session may not."""
     if spark.conf.get(f"spark.sql.catalog.{DRAFTS}", None) is None:
         return False
     try:

@@ -1,5 +1,4 @@
-"""External tables, which Spark's catalog does not name: read by their metadata files, by what no commit can
-be made with."""
+"""External tables, read by their metadata files, with which no commit can be made."""
 
 from __future__ import annotations
 

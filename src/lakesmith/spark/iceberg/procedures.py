@@ -31,8 +31,7 @@ def rewrite_data_files(
     columns: Sequence[str] = (),
     where: str | None = None,
 ) -> Rewritten:
-    """Rewrites data files that are not of their size, or have too many deletes. ``where``: only those that
-    may have such rows."""
+    """Rewrites data files of a wrong size or with many deletes; ``where``: only files with such rows."""
     given = ", ".join(f"{literal(key)}, {literal(value)}" for key, value in options.items())
     arguments = {"strategy": literal("sort" if columns else "binpack"), "options": f"map({given})"}
     if columns:

@@ -1,5 +1,4 @@
-"""Main set back, tags set and removed: one compare-and-swap of a table's metadata each, whatever the format
-version and the catalog."""
+"""Rollbacks and tags: one compare-and-swap of a table's metadata each."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ class RefChange:
 
 @contextmanager
 def explaining(session: SessionHandle, secrets: Sequence[str]) -> Iterator[None]:
-    """Raises StateError LS511 for a table that was moved meanwhile, RunError with the root cause of what
-    fails in Spark."""
+    """Raises StateError LS511 for a table that moved meanwhile, RunError with Spark's root cause."""
     session.enter()
     try:
         yield
@@ -73,8 +71,7 @@ def change_refs(spark: SparkSession, name: TableName, change: RefChange) -> None
 
 
 def move_main(spark: SparkSession, name: TableName, snapshot: int) -> None:
-    """Sets the main of a sidecar, and its tag against expiry, to what its table's record pins, for whoever
-    reads it by name."""
+    """Moves a sidecar's main and tag to the snapshot that its table's record pins."""
     java = JavaTables(spark)
     operations = java.load(name).operations()
     base = operations.current()

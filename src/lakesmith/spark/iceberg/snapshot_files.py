@@ -45,8 +45,7 @@ class SnapshotFiles:
 
     @property
     def has_doubles(self) -> bool:
-        """Whether the snapshot names a data file more than once, as it never should: its rows are there as
-        often."""
+        """Returns whether the snapshot names a data file twice: its rows count as often."""
         return len(self._places) < len(self._locations)
 
     @cached_property
@@ -75,8 +74,7 @@ class SnapshotFiles:
 
 
 class _Getters:
-    """Java functions that call a method of Iceberg's, to be used by Java alone: no call comes back here for
-    each element."""
+    """Iceberg's getters as Java functions: no call crosses the gateway per element."""
 
     def __init__(self, jvm: Any) -> None:
         self._jvm, self._known = jvm, _KNOWN.setdefault(jvm, {})
@@ -145,8 +143,7 @@ def compare(then: Files, now: Files) -> Differing:
 
 
 def have_ids(differing: Differing, then: Files, now: Files) -> bool:
-    """Whether each row of the files has an id: files from before the table's upgrade to format version 3 may
-    have none."""
+    """Returns whether each row has an id; files from before format version 3 may have none."""
     before = all(then[file].has_ids for file in (*differing.went, *differing.masked, *differing.rewritten))
     return before and all(now[file].has_ids for file in differing.came)
 

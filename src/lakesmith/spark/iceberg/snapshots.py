@@ -23,14 +23,12 @@ from lakesmith.spark.jvm.gateway import capabilities_of, elements
 
 
 def column_types(spark: SparkSession, name: TableName) -> dict[str, DataType]:
-    """The types of the columns that the table has now, by their names in lower case: a query may spell them
-    otherwise."""
+    """Returns the types of the table's present columns, by lower-case name."""
     return {field.name.lower(): field.dataType for field in spark.table(physical(name)).schema.fields}
 
 
 def in_types(rows: DataFrame, columns: Iterable[str], types: Mapping[str, DataType]) -> DataFrame:
-    """These columns of the rows, in these types by name in lower case: values of two types are never held
-    against each other."""
+    """Returns the columns in the given types: values of two types are never compared."""
     return rows.select(*(F.col(quoted(name)).cast(types[name.lower()]).alias(name) for name in columns))
 
 
@@ -129,8 +127,7 @@ def _scan(spark: SparkSession, table: Any, options: Mapping[str, str] = MappingP
 
 
 def _seen_at(spark: SparkSession, table: Any, snapshot: Any) -> Mapping[int, str] | None:
-    """The names of the columns, by their ids, that readers saw at a snapshot; None where those are its
-    own."""
+    """Returns the names of columns, by id, that readers saw at a snapshot; None: its own names."""
     written = snapshot.summary().get(SUMMARY_KEY)
     record = json.loads(written) if written is not None else {}
     if columns := record.get("columns"):
@@ -141,8 +138,7 @@ def _seen_at(spark: SparkSession, table: Any, snapshot: Any) -> Mapping[int, str
 
 
 def _next_schema(spark: SparkSession, table: Any, snapshot: Any) -> Any:
-    """The schema of what was committed after a snapshot, whatever became of that; the present one where
-    nothing was."""
+    """Returns the schema of the commit after a snapshot; the present one if there was none."""
     later = {int(other.sequenceNumber()): int(other.snapshotId()) for other in table.snapshots()}
     following = [number for number in later if number > snapshot.sequenceNumber()]
     return _schema_of(spark, table, later[min(following)]) if following else table.schema()

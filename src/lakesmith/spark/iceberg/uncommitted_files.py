@@ -30,8 +30,7 @@ _TO_WRITE: Final = "rewritten-file-scan-task-set-id"
 
 
 class Staging:
-    """Iceberg's registries of tables to be rewritten, of scan tasks and of written files, in this session's
-    JVM."""
+    """Iceberg's registries of rewritten tables, scan tasks and written files in the JVM."""
 
     def __init__(self, spark: SparkSession) -> None:
         jvm: Any = spark._jvm
@@ -90,8 +89,7 @@ def _lineage(table: Any, rows: DataFrame) -> DataFrame:
 
 
 def _table_cache(jvm: Any) -> Any:
-    """Iceberg's cache of tables to be rewritten. By reflection: Py4J takes its static ``get`` for the method
-    of that name."""
+    """Returns Iceberg's cache of rewritten tables, by reflection: Py4J confuses two ``get`` methods."""
     cache = java_class(jvm, "org.apache.iceberg.spark.SparkTableCache")
     getter = next(method for method in cache.getMethods() if str(method.toString()).endswith(".get()"))
     return getter.invoke(None, jvm.java.util.ArrayList().toArray())

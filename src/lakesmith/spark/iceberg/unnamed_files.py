@@ -82,8 +82,7 @@ class TableFolder:
 
     @contextmanager
     def rows(self, files: Sequence[UnnamedFile]) -> Iterator[DataFrame]:
-        """The rows of Parquet files, in the table's present columns. The frame can be computed until the
-        context ends."""
+        """Returns the rows of Parquet files in the table's columns, while the context lasts."""
         jvm: Any = self._spark._jvm
         gateway: Any = self._spark.sparkContext._gateway
         iceberg = jvm.org.apache.iceberg
@@ -107,8 +106,7 @@ class TableFolder:
         return builder.withFileSizeInBytes(file.size).withRecordCount(1).build()
 
     def names_in(self, file: UnnamedFile) -> frozenset[str]:
-        """The plain locations that a manifest, or a list of manifests, names: those that went too. Raises
-        ValueError or EOFError for a damaged one."""
+        """Returns all locations in a manifest or manifest list. Raises ValueError, EOFError if damaged."""
         files = _Files(self.table.io())
         if file.name.startswith(_LIST):
             manifests = read_manifest_list(files.new_input(file.path))

@@ -1,2 +1,1 @@
-"""The gateway to the JVM: values that pass it, and what its failures mean. Nothing here knows tables or
-batches."""
+"""The gateway to the JVM: values that pass it, and the meaning of its failures."""

@@ -95,8 +95,7 @@ class Cause:
     message: str
 
     def __str__(self) -> str:
-        """With an error class, or from Python, the message says it all; else the exception's name is part of
-        it."""
+        """The message; with the exception's name unless it has an error class or comes from Python."""
         if not self.message:
             return self.name
         if self.name == "PythonException":
@@ -150,8 +149,7 @@ def is_beaten(exc: BaseException) -> bool:
 
 
 def wrong_value(exc: BaseException, secrets: Iterable[str]) -> str | None:
-    """What of a value Spark could not compute with: a text that is not a number, a division by zero. None for
-    other failures."""
+    """Returns the value Spark could not compute with, such as a text that is not a number, or None."""
     root = causes_of(full_text(exc))[-1]
     return _shortened(redacted(str(root), secrets)) if root.name in _OF_VALUES else None
 
@@ -195,8 +193,7 @@ def _own_text(exc: BaseException) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """A failed job's message names the task's exception in the middle of a line: it gets a line of its
-    own."""
+    """Returns a job's message with the task's exception on a line of its own."""
     return _LOST_TASK.sub("most recent failure:\n", text)
 
 
@@ -209,8 +206,7 @@ def _add(causes: list[Cause], name: str, message: list[str] | None) -> None:
 
 
 def _first_sentence(lines: list[str]) -> str:
-    """A message without what is no message: the query, the plan, and all of a Python traceback but its
-    end."""
+    """Returns a message without the query, the plan and most of a Python traceback."""
     text = "\n".join(lines)
     if "Traceback (most recent call last)" in text:
         return _end_of_traceback(lines)
@@ -223,8 +219,7 @@ def _first_sentence(lines: list[str]) -> str:
 
 
 def _end_of_traceback(lines: list[str]) -> str:
-    """The exception at the end of a Python traceback, with the last place outside of PySpark that it
-    names."""
+    """Returns the exception at the end of a Python traceback, with the last place outside PySpark."""
     ends = [line for line in lines if re.match(r"^[A-Za-z_][\w.]*(?::|$)", line) and "Traceback" not in line]
     places = [
         match for line in lines if (match := _PYTHON_PLACE.match(line)) and "/pyspark/" not in match["file"]
@@ -287,8 +282,7 @@ def _otherwise(text: str) -> tuple[str, str, str | None]:
 
 
 def _logged(text: str, log_path: Path | None, secrets: Iterable[str]) -> str | None:
-    """Writes the whole text to Spark's log, which has nothing of what fails before a task does; says where it
-    is."""
+    """Writes the whole text to Spark's log and returns where it is."""
     if log_path is None:
         return None
     try:

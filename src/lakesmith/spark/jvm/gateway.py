@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 
 def java_class(jvm: Any, name: str) -> Any:
-    """A class by its name, to be reflected upon: the gateway itself reaches neither Scala objects nor hidden
-    static methods."""
+    """Returns a class for reflection: the gateway reaches no Scala objects or hidden static methods."""
     return jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
 
 
@@ -87,8 +86,7 @@ _CLOSEABLE: Final = "java.io.Closeable"
 
 
 def close_catalogs(spark: SparkSession) -> None:
-    """Closes the Iceberg catalogs that a session has used and will not use again. Raises Py4JError where the
-    JVM does not answer."""
+    """Closes the Iceberg catalogs of an ended session. Raises Py4JError if the JVM does not answer."""
     from py4j.java_gateway import is_instance_of
 
     gateway, session = spark.sparkContext._gateway, spark._jsparkSession

@@ -28,8 +28,7 @@ def remember_names(gateway: JavaGateway) -> None:
 
 
 def _known(where: object, name: str, found: Any) -> Any:
-    """What was found, remembered as an attribute. A name that looks like a class may become one, by an
-    import or a jar."""
+    """Remembers the class that was found as an attribute. Unknown names are asked for again."""
     if isinstance(found, JavaClass):
         setattr(where, name, found)
     elif isinstance(found, JavaPackage) and name.islower():

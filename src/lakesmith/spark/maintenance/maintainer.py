@@ -51,8 +51,7 @@ class Maintainer:
         self.turns.jvm_pid = self.session.jvm_pid
 
     def explained(self, work: Callable[[], T]) -> T:
-        """Returns what ``work`` returns. Raises LakesmithError with the root cause, RunStopped if it was
-        asked to stop."""
+        """Returns the result of ``work``. Raises LakesmithError with the root cause, RunStopped."""
         self.session.enter()
         try:
             return work()
@@ -83,8 +82,7 @@ class Maintainer:
         return state
 
     def sort_columns(self, settings: Maintenance, name: TableName) -> tuple[str, ...]:
-        """Returns the columns to sort by, as the table spells them. Raises RunError LS630 for one that it
-        does not have."""
+        """Returns the sort columns as the table spells them. Raises RunError LS630 for others."""
         there = {column.name.lower(): column.name for column in self.state(name).columns}
         missing = [column for column in settings.columns if column.lower() not in there]
         if missing:

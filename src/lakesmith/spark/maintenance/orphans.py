@@ -1,6 +1,4 @@
-"""Files in a table's folder that no snapshot has: what writers left behind that were killed. Iceberg finds
-them; what else is in the folder and is not a stranger's stays.
-"""
+"""Orphaned files of killed writers, as Iceberg finds them; other files in the folder stay."""
 
 from __future__ import annotations
 

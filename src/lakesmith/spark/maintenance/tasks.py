@@ -50,8 +50,7 @@ T = TypeVar("T")
 def maintain_tables(
     maintainer: Maintainer, cares: Iterable[Care], tell: Callable[[Maintained | NotMaintained], None]
 ) -> None:
-    """Maintains one table after the other and reports each; a failure does not stop the others. Raises
-    RunStopped."""
+    """Maintains the tables in turn and reports each; failures do not stop the others. Raises RunStopped."""
     for care in cares:
         done: Maintained | NotMaintained
         try:
@@ -64,8 +63,7 @@ def maintain_tables(
 
 
 def maintain(maintainer: Maintainer, care: Care) -> Maintained:
-    """Does what the table needs. Raises LakesmithError with the root cause, RunStopped if it was asked to
-    stop."""
+    """Does what the table needs. Raises LakesmithError with the root cause, RunStopped."""
     return maintainer.explained(lambda: _maintain(maintainer, care))
 
 
@@ -83,8 +81,7 @@ def _maintain(maintainer: Maintainer, care: Care) -> Maintained:
 
 
 def maintain_slice(maintainer: Maintainer, name: TableName) -> Slice:
-    """Does one slice for a table, under the caller's turn. Raises as ``maintain``; what was done until then
-    stays."""
+    """Does one slice for a table, under the caller's turn. Raises as ``maintain``."""
     return maintainer.explained(lambda: _slice(maintainer.session.spark, maintainer.lake, name))
 
 
@@ -120,8 +117,7 @@ class _Work:
         self.removes = maintainer.orders.removes(self._settings)
 
     def do(self) -> None:
-        """All of them. Whether manifests are many, and how many snapshots leave, is looked at again: what
-        came before changes it."""
+        """Does all tasks. Manifests and snapshots are counted again after the files are rewritten."""
         todo = self._care.todo
         rewrites = Task.COMPACT in todo or Task.DELETES in todo
         if rewrites:
@@ -157,8 +153,7 @@ class _Work:
             self.done[Task.COMPACT] = ", ".join(said)
 
     def _pieces(self, name: TableName, options: dict[str, str], settings: Maintenance) -> Rewritten:
-        """Piece by piece, until there is nothing to do. A piece that was cut from a partition may leave files
-        to the next."""
+        """Compacts piece by piece until nothing is left; a piece may leave files to the next."""
         there = summary_health(self._maintainer.state(name)).data_files
         files = into = 0
         while files <= there:
@@ -220,8 +215,7 @@ class _Work:
 
 
 def rewrite_options(care: Care, settings: Maintenance) -> dict[str, str]:
-    """Iceberg's options for the files to be rewritten: the same numbers as ``plan/maintenance`` decides
-    by."""
+    """Returns Iceberg's options for rewriting files, by the limits of ``plan/maintenance``."""
     target = settings.target_file_size
     options = {
         "target-file-size-bytes": str(target),

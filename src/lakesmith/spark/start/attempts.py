@@ -171,8 +171,7 @@ def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[st
 
 
 def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
-    """A session of its own over a warm JVM; ``stop`` gives that back. Raises LaunchError where it does not
-    answer."""
+    """Returns a session over a warm JVM, which ``stop`` returns. Raises LaunchError."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
     from pyspark.errors import PySparkException
@@ -233,14 +232,12 @@ def _session(gateway: JavaGateway, driver: DriverProcess) -> SparkSession:
 
 
 def _maps_archive(gateway: JavaGateway) -> bool:
-    """Whether the JVM uses the archive it was given: it goes on without one that it does not like, and says
-    nothing."""
+    """Returns whether the JVM uses its archive: it ignores an unsuitable one silently."""
     return "sharing" in str(gateway.jvm.java.lang.System.getProperty("java.vm.info"))
 
 
 class _WithoutPy4J(logging.Filter):
-    """Py4J writes a traceback to the root logger when its JVM dies; the caller gets the exception and
-    explains it."""
+    """Filters Py4J's tracebacks of a dead JVM: the caller explains the exception."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is anything else."""
@@ -265,7 +262,6 @@ def _keep_terminal_clean() -> None:
 
 
 def _unless_it_ended(server: BaseServer, request: Any, client_address: Any) -> None:
-    """Prints a failure in PySpark's accumulator server, as ``BaseServer`` does, unless the other side has
-    closed the connection."""
+    """Prints a failure of PySpark's accumulator server, unless the other side closed the connection."""
     if not isinstance(sys.exception(), EOFError | ConnectionError):
         BaseServer.handle_error(server, request, client_address)

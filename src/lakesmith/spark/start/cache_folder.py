@@ -16,8 +16,7 @@ from lakesmith.project.scratch import user_cache
 
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """The folder: ``$LAKESMITH_CACHE``, else ``$XDG_CACHE_HOME/lakesmith``, else ``~/.cache/lakesmith``. Not
-    made here."""
+    """Returns ``$LAKESMITH_CACHE``, ``$XDG_CACHE_HOME/lakesmith`` or ``~/.cache/lakesmith``."""
     return user_cache(os.environ if environ is None else environ)
 
 

@@ -61,8 +61,7 @@ def archive_for(cache: Path, java: JavaRuntime, class_path: Sequence[Path]) -> A
 
 
 def archive_key(java: JavaRuntime, class_path: Sequence[Path]) -> str:
-    """A name that changes with whatever makes the JVM refuse an archive: its own build, the jars' order,
-    size, time."""
+    """Returns a name that changes with all that invalidates an archive: the JVM, the jars."""
     parts = [str(java.home), java_build(java), *(_fingerprint(jar) for jar in class_path)]
     return f"java{java.major}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
 
@@ -117,8 +116,7 @@ def refuse(archive: Archive, reason: str) -> None:
 
 
 def _prune(folder: Path) -> None:
-    """Keep the few archives used last: one for each environment there ever was would fill the disk (200 MB
-    each)."""
+    """Keeps the few archives that were used last; each has 200 MB."""
     seals = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in seals[KEPT:]:
         discard(Archive(folder, old.stem))

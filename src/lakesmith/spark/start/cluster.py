@@ -1,5 +1,4 @@
-"""Settings for a Spark whose executors are other processes, on other machines: what is right on one machine
-is not right there. Pure."""
+"""Settings for a Spark whose executors are on other machines. Pure."""
 
 from __future__ import annotations
 
@@ -19,8 +18,7 @@ _STANDALONE: Final = "spark://"
 _LITTLE_PARTITIONS: Final = 8
 """Of how many cores there will be nothing is known yet; tasks without rows cost some milliseconds each."""
 _OF_ONE_MACHINE: Final = ("spark.driver.host", "spark.driver.bindAddress")
-"""Defaults that hold on one machine alone: executors elsewhere would look for the driver on their own
-loopback."""
+"""Defaults for one machine: executors elsewhere would look for the driver on their loopback."""
 
 
 def is_cluster(conf: Mapping[str, str]) -> bool:
@@ -29,8 +27,7 @@ def is_cluster(conf: Mapping[str, str]) -> bool:
 
 
 def is_standalone(conf: Mapping[str, str]) -> bool:
-    """Whether it is a cluster that needs nothing of this machine's but its address: no files of Hadoop's or
-    Kubernetes'."""
+    """Returns whether the cluster needs only this machine's address, no files of Hadoop or Kubernetes."""
     return conf.get("spark.master", "").strip().startswith(_STANDALONE)
 
 
@@ -47,8 +44,7 @@ def cluster_conf(defaults: Mapping[str, str], given: Mapping[str, str], little: 
 
 
 def jars_conf(given: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
-    """What executors fetch from the driver when they start: the jars, and the project's own. ``spark.jars:
-    ""``: they have all of it."""
+    """Returns the jars that executors fetch at start. ``spark.jars: ""``: they have all of them."""
     declared = given.get(JARS)
     if declared is not None and not declared.strip():
         return {JARS: ""}

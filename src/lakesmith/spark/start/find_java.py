@@ -40,8 +40,7 @@ class JavaRuntime:
 
 @dataclass(frozen=True, slots=True)
 class JavaSearch:
-    """What a search gave: the runtime to use (None: nothing usable), and why each other one was passed
-    over."""
+    """The result of a search: the runtime (None: nothing usable), and why others were passed over."""
 
     found: JavaRuntime | None
     passed_over: tuple[str, ...]
@@ -75,8 +74,7 @@ def look_for_java(
 
 
 def java_major(home: Path) -> int | None:
-    """The major version of the Java in `home` (17 for 17.0.15, 8 for 1.8.0), None if there is no working
-    one."""
+    """Returns the major version of the Java in `home` (17, 8), None if it does not work."""
     if not os.access(home / "bin" / "java", os.X_OK):
         return None
     release = home / "release"
@@ -85,8 +83,7 @@ def java_major(home: Path) -> int | None:
 
 
 def has_module(java: JavaRuntime, module: str) -> bool:
-    """Whether the runtime has the module, by its `release` file; one that says nothing of modules has them
-    all."""
+    """Returns whether the runtime has the module, by its `release` file."""
     release = java.home / "release"
     match = (
         re.search(r'MODULES="([^"]*)"', release.read_text(errors="replace")) if release.is_file() else None
@@ -95,8 +92,7 @@ def has_module(java: JavaRuntime, module: str) -> bool:
 
 
 def parse_major(text: str) -> int | None:
-    """The major version in a `release` file (``JAVA_VERSION="17.0.15"``) or in what ``java -version``
-    prints."""
+    """Returns the major version from a `release` file or from ``java -version``."""
     match = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', text)
     return int(match.group(1)) if match else None
 
@@ -117,8 +113,7 @@ def _candidates(
 
 
 def _home_of_command(command: Path) -> Path | None:
-    """The home of a ``java`` command: its resolved place, or what it says itself when it is a wrapper
-    script."""
+    """Returns the home of a ``java`` command: its resolved place, or what a wrapper script says."""
     home = command.resolve().parent.parent
     if (home / "release").is_file() or ((home / "lib").is_dir() and home != Path("/usr")):
         return home

@@ -40,8 +40,7 @@ _TUNING: Final = (
     "spark.sql.files.max",
     "spark.sql.shuffle.",
 )
-"""How the names of settings begin that make the same rows sooner or later: the child has them as its parent
-does."""
+"""Beginnings of settings that change speed alone: a child session has its parent's."""
 
 _CLASSES: Final = {
     "org.apache.iceberg:iceberg-spark-runtime": "org.apache.iceberg.spark.SparkCatalog",
@@ -124,8 +123,7 @@ def over_given(spark: SparkSession, settings: SessionSettings) -> SessionHandle:
 
 
 def settings_at_start(settings: SessionSettings) -> dict[str, str]:
-    """What a session of the caller's must be started with; if it is not running, all that we would set
-    it to."""
+    """Returns what a caller's session must be started with; without one, all that we would set."""
     mine = {name: value for name, value in DEFAULTS.items() if name.startswith("spark.sql.")}
     return {**mine, **settings.catalogs, **settings.conf, **FIXED}
 
@@ -264,8 +262,7 @@ def _notes(parent: _Parent, settings: SessionSettings) -> Iterator[str]:
 
 
 def started_with(settings: SessionSettings) -> tuple[SparkSession, bool]:
-    """The session of a driver that ``spark-submit`` started, and whether it is new: then it has what the
-    target needs, besides its own."""
+    """Returns the session that ``spark-submit`` started, and whether it is new."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 

@@ -44,8 +44,7 @@ _LEFT_OUT = (
     "io.netty:netty-codec-http2",
     "org.slf4j:slf4j-api",
 )
-"""What is not fetched though something names it: parts of Amazon's SDK that are in the bundle, and what Spark
-has itself."""
+"""Dependencies that are not fetched: parts of the AWS bundle, and what Spark has."""
 
 MANIFEST = "jars.json"
 RESOLVE_SECONDS = 900
@@ -123,8 +122,7 @@ def _resolve(folder: Path, coordinates: Sequence[str], java: JavaRuntime) -> tup
 
 
 def _without_sparks_own(folder: Path) -> list[Path]:
-    """The jars of `folder`, those removed that Spark brings itself (Ivy puts ``group_`` before the file's
-    name)."""
+    """Returns the jars of `folder` without those that Spark has (Ivy adds ``group_`` to names)."""
     known = {jar.name for jar in (spark_home() / "jars").glob("*.jar")}
     for jar in folder.glob("*.jar"):
         if any(jar.name.endswith(f"_{name}") for name in known):

@@ -28,8 +28,7 @@ from typing import Any, Final
 
 TICK_SECONDS: Final = 1.0
 SUSPENDED_SECONDS: Final = 60.0
-"""A pause this long is one of the machine: Spark has lost its executor meanwhile, and every batch would
-fail."""
+"""A pause this long means that the machine slept: Spark has lost its executor."""
 PATIENCE_SECONDS: Final = 5.0
 
 

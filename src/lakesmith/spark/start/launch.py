@@ -61,8 +61,7 @@ SPARK_OPTIONS = (
     "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
 )
 SAME_EVERYWHERE = ("-Duser.language=en", "-Duser.country=US", "-Duser.timezone=UTC")
-"""The machine's language would decide what Spark's ``upper`` and ``lower`` make of letters beyond ASCII: in
-Turkish, ``éi`` becomes ``Éİ``."""
+"""Fixed language of the JVM: in Turkish, ``upper('éi')`` would be ``Éİ``."""
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 START_SECONDS = 90
 POLL_SECONDS = 0.01
@@ -121,8 +120,7 @@ class LaunchPlan:
 
 
 class LaunchError(Exception):
-    """The JVM did not come up: it ended, or nothing was heard of it in time. Says which, with its last
-    words."""
+    """The JVM ended or did not answer in time; has its last words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +151,12 @@ class DriverProcess:
 
 
 def spark_class_path(jars: Sequence[Path]) -> tuple[Path, ...]:
-    """Spark's own jars, sorted, and `jars` after them: the same order at each start, as an archive asks
-    for."""
+    """Returns Spark's jars, sorted, then `jars`: an archive needs the same order at each start."""
     return (*sorted((spark_home() / "jars").glob("*.jar")), *jars)
 
 
 def jvm_options(plan: LaunchPlan, archive: Path | None) -> list[str]:
-    """The options of a direct start: Spark's own, the heap, where files go, and the archive if there is
-    one."""
+    """Returns the options of a direct start: Spark's, the heap, folders and the archive."""
     options = [
         *SPARK_OPTIONS,
         f"-Xmx{plan.memory_mb}m",
@@ -172,8 +168,7 @@ def jvm_options(plan: LaunchPlan, archive: Path | None) -> list[str]:
 
 
 def shared_options(plan: LaunchPlan) -> list[str]:
-    """The options of both ways of starting: the log's configuration, the temporary folder, the project's
-    own."""
+    """Returns the options of both starts: the log's configuration, temporary folder, the project's."""
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     return [
         f"-Dlog4j2.configurationFile={log4j}",
@@ -292,8 +287,7 @@ def _child_environment(plan: LaunchPlan) -> dict[str, str]:
 
 
 def _file_name_locale(environ: Mapping[str, str]) -> dict[str, str]:
-    """Java reads and writes file names in the locale's encoding: in the plain C locale ``ü`` could not be
-    opened."""
+    """Returns a locale for file names: in the plain C locale Java cannot open ``ü``."""
     locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
     return {} if "UTF" in locale.upper() else {"LC_ALL": "C.UTF-8"}
 
@@ -327,8 +321,7 @@ def _last_words(log: Path) -> str:
 
 @contextmanager
 def _gateway_variables(port: int, secret: str) -> Iterator[None]:
-    """The two variables that make PySpark connect instead of start; gone again afterwards, whatever
-    happens."""
+    """Sets the variables that make PySpark connect instead of start, while the body runs."""
     with _environment:
         os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
         os.environ["PYSPARK_GATEWAY_SECRET"] = secret

@@ -31,8 +31,7 @@ _OF_THE_TERMINAL: Final = (
     "OLDPWD", "PS1", "PWD", "SHLVL", "SSH_", "TERM",
     "TMUX", "VTE_", "WINDOWID", "XDG_SESSION_",
 )  # fmt: skip
-"""How the names of variables begin that differ from one terminal to the next and change nothing that the JVM
-does."""
+"""Beginnings of variables that differ between terminals and do not affect the JVM."""
 WHAT_DIFFERS: Final = {
     "lakesmith": "the installed lakesmith",
     "python": "the Python, or its PySpark",
@@ -75,8 +74,7 @@ def socket_of(root: Path, target: str) -> Path:
 
 
 def parts_of(settings: object, little: bool) -> dict[str, str]:
-    """What has to be the same for a JVM to serve, as hashes by their names (``WHAT_DIFFERS``). ``settings``:
-    JSON data."""
+    """Returns hashes of what must be equal for a warm JVM to serve (``WHAT_DIFFERS``)."""
     package = Path(__file__).parents[2]
     environment = {
         name: value
@@ -94,8 +92,7 @@ def parts_of(settings: object, little: bool) -> dict[str, str]:
 
 
 def _newest(package: Path) -> int:
-    """When a file of the package was last written: one that is worked on has one version number all the
-    time."""
+    """Returns when the package last changed: a development version keeps its number."""
     return max(file.stat().st_mtime_ns for file in package.rglob("*.py"))
 
 

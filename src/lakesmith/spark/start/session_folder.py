@@ -44,8 +44,7 @@ class SessionFolder:
 
 
 def new_session_folder(project: str = "") -> SessionFolder:
-    """Make the folder below the system's temporary folder (``TMPDIR``), and sweep those of killed sessions.
-    ``project``: whose it is."""
+    """Creates the folder below TMPDIR and removes those of killed sessions. ``project``: its owner."""
     base = Path(tempfile.gettempdir())
     sweep(base)
     path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
@@ -59,8 +58,7 @@ def new_session_folder(project: str = "") -> SessionFolder:
 
 
 def living_folders(project: str) -> list[Path]:
-    """This user's session folders of a project's sessions that have not ended, in the temporary folder of
-    now."""
+    """Returns the folders of a project's running sessions of this user."""
     found = Path(tempfile.gettempdir()).glob(f"{PREFIX}*")
     return [
         path

@@ -64,8 +64,7 @@ FIXED: Mapping[str, str] = {
     # Backslashes would mean themselves, also those that follow a quote of a literal.
     "spark.sql.parser.escapedStringLiterals": "false",
 }
-"""What no other setting changes, in any session: a project that sets it otherwise is refused when it is
-loaded."""
+"""Settings that are fixed in every session; a project that sets them otherwise is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +125,7 @@ def drafts_conf(drafts_db: Path) -> dict[str, str]:
 
 
 def session_conf(settings: SessionSettings, local_folder: Path, jars: Sequence[Path] = ()) -> dict[str, str]:
-    """The Spark settings of a session; `local_folder` takes shuffle files and spills, executors elsewhere get
-    the `jars`."""
+    """Returns a session's Spark settings; `local_folder` gets shuffles, executors elsewhere the `jars`."""
     places = {
         "spark.sql.warehouse.dir": (local_folder / "no-warehouse").as_uri(),
         "spark.pyspark.driver.python": sys.executable,
@@ -155,8 +153,7 @@ def _sent(settings: SessionSettings, jars: Sequence[Path]) -> dict[str, str]:
 
 
 def default_memory_mb() -> int:
-    """Half of the memory that this process may use (its container's limit, else the machine's), within
-    bounds."""
+    """Returns half of the memory of this container or machine, within bounds."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     allowed = min([machine, *_container_limits()])
     return max(MIN_MEMORY_MB, min(MAX_MEMORY_MB, allowed // 2 // 2**20))
@@ -193,8 +190,7 @@ def launch_plan(settings: SessionSettings) -> LaunchPlan:
 
 
 def _java_options(settings: SessionSettings, declared: tuple[str, ...]) -> tuple[str, ...]:
-    """Ours and, after them so that they win, the project's. Two collectors would be an error: a declared one
-    is alone."""
+    """Returns our options, then the project's, which win. A declared collector replaces ours."""
     compiler = LITTLE_OPTIONS if settings.little else ()
     has_collector = any(re.fullmatch(r"-XX:\+Use\w+GC|-Xmn\w+", option) for option in declared)
     return (*compiler, *(() if has_collector else _collector(settings)), *declared)

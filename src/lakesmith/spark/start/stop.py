@@ -35,8 +35,7 @@ def stopper(spark: SparkSession, driver: DriverProcess, folder: SessionFolder) -
 
 
 def asked_of_jvm(work: Callable[[], None]) -> bool:
-    """Does what the JVM is asked for in ``work``; False where it did not answer: one that hangs or died must
-    not hold up the caller."""
+    """Does ``work`` in the JVM; returns False if the JVM does not answer in time."""
     from py4j.protocol import Py4JError
 
     answered = threading.Event()
@@ -53,8 +52,7 @@ def asked_of_jvm(work: Callable[[], None]) -> bool:
 
 
 def detach(spark: SparkSession) -> bool:
-    """Ends the session in this process and leaves the JVM as it is, with nothing running; False where it did
-    not answer."""
+    """Ends the session and leaves the JVM idle; returns False if it does not answer."""
     from pyspark.sql import SparkSession
 
     context = spark.sparkContext

@@ -29,8 +29,7 @@ _TYPES: Mapping[str, Mapping[str, str]] = {
 
 
 def target_conf(target: Target, properties: Mapping[str, str]) -> dict[str, str]:
-    """Spark's settings of a target's catalog and of files in S3; ``properties``: the catalog's own, by
-    Iceberg's names."""
+    """Returns Spark's settings of a target's catalog and S3; ``properties``: the catalog's own."""
     own = {
         **_TYPES[target.type],
         **(_IO if _is_in_s3(properties) else {}),
@@ -65,8 +64,7 @@ def jars_of(project: Project) -> tuple[str, ...]:
 
 
 def _may_be_in_s3(target: Target) -> bool:
-    """A REST catalog may keep its tables anywhere, and only it knows; of a database the place of new tables
-    is set, or empty."""
+    """Returns whether tables may be in S3: unknown for REST, by the warehouse for a database."""
     given = dict(target.catalog)
     return (
         target.type in ("glue", "s3tables", "rest")

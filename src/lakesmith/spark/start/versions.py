@@ -70,8 +70,7 @@ class Pair:
 
     @property
     def aws_jars(self) -> tuple[str, ...]:
-        """Of targets whose tables or files are in S3. Hadoop's own jar asks for all of the SDK besides, 600
-        MB: the bundle has what it needs."""
+        """Returns the jars for S3. Of the SDK only the bundle: Hadoop's jar asks for 600 MB more."""
         parts = (f"software.amazon.awssdk:{part}:{self.sdk}" for part in self.sdk_parts)
         return (self.aws_bundle, f"org.apache.hadoop:hadoop-aws:{self.hadoop}", *parts)
 
@@ -105,8 +104,7 @@ def minor_of(version: str) -> str:
 
 
 def pair_of(spark: str) -> Pair | None:
-    """The pair of a version of Spark: its own, else the newest of its minor version; None where no pair has
-    that."""
+    """Returns the pair of a Spark version, else the newest of its minor version, or None."""
     near = {pair.spark: pair for pair in PAIRS if pair.minor == minor_of(spark)}
     return near.get(numbers_of(spark)) or next(reversed(near.values()), None)
 
@@ -124,8 +122,7 @@ def untested(spark: str, iceberg: str) -> str | None:
 
 
 def installed_spark() -> str:
-    """The version of the installed pyspark package, without importing it. Raises EnvironmentProblem LS305
-    if it is not installed."""
+    """Returns PySpark's version without importing it. Raises EnvironmentProblem LS305."""
     folder = spark_home()
     spec = find_spec("pyspark")
     # By its loader: spark-submit has the package in a zip.
@@ -149,6 +146,5 @@ def installed_pair() -> Pair:
 
 
 def local_jars() -> tuple[str, ...]:
-    """The coordinates of the jars of every project, for the installed PySpark. Raises as
-    ``installed_pair``."""
+    """Returns the jars' coordinates of every project. Raises as ``installed_pair``."""
     return installed_pair().local_jars
