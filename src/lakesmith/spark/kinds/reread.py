@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 from lakesmith.errors import SourceError
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.project.definitions import Column, KafkaSource, OnNewColumn, Source
-from lakesmith.quoting import quoted
 from lakesmith.sources.columns.names import ColumnMatch, match_columns
 from lakesmith.sources.columns.reading import (
     ReadGroup,
@@ -31,14 +30,11 @@ from lakesmith.sources.formats.registry import ColumnsIn, landing_format
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of, is_damaged, parse_types, read_json, restored
-from lakesmith.spark.read.files import SparkRecords, read_files, read_typed, request_of
+from lakesmith.spark.read.files import SparkRecords, no_rows, read_files, read_typed, request_of
 from lakesmith.spark.read.kafka import put_together
 from lakesmith.spark.read.records import VALUE
 from lakesmith.spark.read.request import (
     PROVENANCE,
-    RAW,
-    REASONS,
-    ROUNDED,
     SOURCE_FILE,
     SOURCE_MODIFIED_AT,
     SOURCE_POSITION,
@@ -196,17 +192,7 @@ def _source_read(
 
 
 def _nothing(batch: Batch, columns: Sequence[Column]) -> DataFrame:
-    """No rows, with the columns of ``read_files``."""
-    added = {SOURCE_FILE: "string", SOURCE_POSITION: "bigint", SOURCE_MODIFIED_AT: "timestamp", RAW: "string"}
-    types = {
-        **{column.name: column.type or "string" for column in columns},
-        **added,
-        REASONS: "array<string>",
-        ROUNDED: "array<string>",
-    }
-    return batch.spark.range(0).selectExpr(
-        *(f"CAST(NULL AS {of}) AS {quoted(it)}" for it, of in types.items())
-    )
+    return no_rows(batch.spark, [(column.name, column.type or "string") for column in columns])
 
 
 def _together(one: ReadAgain, other: ReadAgain) -> ReadAgain:

@@ -6,7 +6,7 @@ declared columns then hold what could be parsed, and are not to be used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -135,7 +135,7 @@ class SparkRecords:
 
 def _or_none_of(rows: DataFrame | None, spark: SparkSession, request: ReadRequest) -> DataFrame:
     if rows is None:
-        return spark.createDataFrame([], result_schema(request))
+        return no_rows(spark, request.columns)
     return rows.withColumns(
         {column: F.expr(_as_symbol(column, symbols)) for column, symbols in request.symbols.items()}
     )
@@ -149,10 +149,9 @@ def _as_symbol(column: str, symbols: tuple[str, ...]) -> str:
     )
 
 
-def result_schema(request: ReadRequest) -> str:
-    """The DDL of what ``read_files`` returns."""
-    declared = [f"{quoted(column)} {type_}" for column, type_ in request.columns]
-    provenance = ("_source_file string", "_source_position bigint", "_source_modified_at timestamp")
-    return ", ".join(
-        (*declared, *provenance, f"{RAW} string", *(f"{it} array<string>" for it in (REASONS, ROUNDED)))
-    )
+def no_rows(spark: SparkSession, columns: Iterable[tuple[str, str]]) -> DataFrame:
+    """Returns no rows, with the columns of ``read_files`` for these names and types."""
+    provenance = {"_source_file": "string", "_source_position": "bigint", "_source_modified_at": "timestamp"}
+    added = {**provenance, RAW: "string", REASONS: "array<string>", ROUNDED: "array<string>"}
+    types = {**dict(columns), **added}
+    return spark.range(0).selectExpr(*(f"CAST(NULL AS {of}) AS {quoted(it)}" for it, of in types.items()))
