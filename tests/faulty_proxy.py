@@ -1,5 +1,4 @@
-"""A way to a server of HTTP that can be told to go wrong: answers that come late, twice, with an error, or
-not at all.
+"""A proxy of an HTTP server whose answers come late, twice, with an error, or not at all, as told.
 
     with running(server.uri) as proxy:
         proxy.at(Fault(is_commit("orders"), answer=503))  # answered so, and never asked of the server

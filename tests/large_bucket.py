@@ -1,5 +1,4 @@
-"""A bucket of very many objects for tests: a server that answers listings of S3 from a list of keys, and
-counts what it is asked.
+"""A bucket of very many objects: a server that lists S3 keys from a list, and counts the requests.
 
 It has no objects to give: whoever asks for one is counted and told that it is not there. Unlike moto it
 answers a page of 100,000 keys as quickly as one of a few.
@@ -26,8 +25,7 @@ _ENTRY = (
 
 @dataclass
 class LargeBucket:
-    """``keys`` are in order. ``asked``: how many requests of each kind there were; ``given``: the keys in the
-    answers to listings.
+    """``keys``: in order. ``asked``: requests of each kind. ``given``: keys in the answers to listings.
 
     ``refusing``: the status, code and message of what the next requests get in place of an answer, and how
     many; status 0: nothing at all.

@@ -1,5 +1,4 @@
-"""Runs moto, which plays S3 and Glue, until its input ends: ``python moto_server_with_glue_versions.py
-PORT_FILE [REQUESTS_FILE]``.
+"""Runs moto as S3 and Glue until its input ends. Arguments: PORT_FILE [REQUESTS_FILE].
 
 With a second file it writes down there what it is asked: a line for each request, as METHOD, path with its
 query, and range (of Glue, whose requests all have the same path: what is called, such as

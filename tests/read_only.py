@@ -13,8 +13,7 @@ _WITHOUT_POWERS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 @contextmanager
 def read_only(root: Path) -> Iterator[None]:
-    """Nothing below ``root`` can be written while the body runs, but for root itself (see
-    ``python_held_to_modes``).
+    """Makes ``root`` read-only while the body runs, but for root itself (``python_held_to_modes``).
 
     Landing files stay as they are: a changed mode is a change of the file.
     """

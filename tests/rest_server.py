@@ -1,5 +1,4 @@
-"""An Iceberg REST catalog for tests: Iceberg's own, as a process of its own on loopback, over SQLite and
-files on S3.
+"""An Iceberg REST catalog for tests: Iceberg's own as a process, over SQLite and files on S3.
 
 The parts are those of Iceberg's ``RESTCatalogServer``: its servlet, its adapter of any catalog, Jetty. That
 program listens on all interfaces and has no setting for it, so the parts are put together here, over py4j, as

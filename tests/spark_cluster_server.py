@@ -1,5 +1,4 @@
-"""A standalone Spark cluster for tests: a master and workers of one core each, as processes of their own on
-loopback.
+"""A standalone Spark cluster for tests: a master and workers of one core each, on loopback.
 
 The executors are started by the workers in folders of their own, and share nothing with the driver but the
 network.

@@ -37,8 +37,7 @@ def part_of(environment: Mapping[str, str], root: Path) -> int | None:
 
 
 def due(marked: Sequence[tuple[str, bool]], part: int) -> list[bool]:
-    """Which of the marked cases (pytest's ids, in their order; True: with all cases of its file) are run with
-    this part.
+    """Which of the marked cases run with this part. A case: its id, and whether its file goes as a whole.
 
     The cases of a file are dealt out one after the other, so that parts have as many of each file as they
     can; each file begins with another part.

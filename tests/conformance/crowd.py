@@ -1,5 +1,4 @@
-"""A crowd at work on one lake at the same time: writers, a compactor and an eraser, each a loop of commands
-as processes, while files land.
+"""A crowd on one lake: writers, a compactor and an eraser loop as processes while files land.
 
 What refuses one of them is a code that they know what to do about, and they call again. At the end every row
 that landed is accounted for.

@@ -15,8 +15,7 @@ EMBEDDED, JDBC, REST, GLUE = KINDS = ("embedded", "jdbc", "rest", "glue")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a project runs. ``catalog``: its target's settings; ``landing``: where files land, a folder of
-    the project or a URL.
+    """Where a project runs. ``catalog``: its target's settings; ``landing``: a folder of it, or a URL.
 
     ``prefix``: what its namespaces begin with, in a catalog that other projects share.
     """

@@ -1,5 +1,4 @@
-"""Writers, a compactor and an eraser on one lake at the same time, while files land: nothing is lost, doubled
-or left of the erased.
+"""Writers, a compactor and an eraser on one lake while files land: nothing is lost, doubled or left over.
 
 The suite has a minute of it now and then; a soak as many minutes as it draws histories, on each catalog.
 """

@@ -1,6 +1,4 @@
-"""After every operation that living tables go through, other engines read the same rows: DuckDB and PyIceberg
-after each, a Spark that knows nothing of lakesmith at the end.
-"""
+"""After each operation DuckDB and PyIceberg read the same rows, at the end a Spark without lakesmith."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""Two machines run one project on one shared target, again and again while files land, and one of them is
-killed.
+"""Two machines run one project on one target while files land, and one of them is killed.
 
 At the end every row that landed is in each table once, whatever died where. With a lease the other one waits
 until it runs out; without, both are at the same work at once, which the compare-and-swap of each publish

@@ -1,5 +1,4 @@
-"""A project to be killed, the files that land in it, and what its tables must hold, worked out in plain
-Python.
+"""A project to be killed, its landing files, and what its tables must hold, in plain Python.
 
 The oracle knows the definitions in ``FILES`` and the landing files, and nothing of lakesmith.
 """

@@ -1,5 +1,4 @@
-"""The command ``lakesmith``, with small tables refreshed by keys too, as large ones are, however much of them
-changes, and maintained after a few batches, as others are after hundreds.
+"""The command ``lakesmith`` with limits by which small tables are refreshed and maintained as large ones.
 
 ``TEST_LEASE_SECONDS``: how long a lease on a shared catalog lasts, so that nobody waits for two minutes after
 a kill; with 0 it keeps nobody out.

@@ -1,5 +1,4 @@
-"""The retail example under load, while its parts are killed: at the end all that was acknowledged is there
-once, and each table is right.
+"""The retail example under load while its parts are killed: what was acknowledged is there once.
 
 The suite has a short one; a soak (``make soak``) has one of a minute for each of its histories.
 """

@@ -1,5 +1,4 @@
-"""Batches that fail at every point of the way, in one process: what is published stays right, and the next
-run goes on.
+"""Batches that fail at every point in one process: what is published stays right, the next run goes on.
 
 At each point the source fails first; in the next run it goes on, and all kinds of silver fail; in the next
 these go on, and gold fails, which goes on at the next point. After every run each table is compared with its

@@ -1,5 +1,4 @@
-"""Whole runs that are killed: Python, its JVM, or both, at every boundary of a batch and in the middle of a
-commit.
+"""Whole runs whose Python, JVM or both are killed, at every boundary of a batch and during a commit.
 
 One project goes through all of it: before each run something lands, each run dies somewhere else, and after
 each death everything that is published must be right as far as it goes. The last runs are left alone, and

@@ -1,6 +1,4 @@
-"""Maintenance that is killed: Python, its JVM, or both, between two pieces and in the middle of one. What is
-published stays right, and the next call goes on.
-"""
+"""Killed maintenance, between two pieces and during one: tables stay right, the next call goes on."""
 
 import json
 import signal

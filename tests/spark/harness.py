@@ -1,5 +1,4 @@
-"""Whole projects in tests: folders made by the test, run in-process on the shared JVM, each with a lake of
-its own.
+"""Whole projects in tests: folders of the test's, run in-process on the shared JVM, with a lake each.
 
     project = Harness(tmp_path / "shop", session, {"tables/bronze/orders.yaml": "..."})
     project.land("landing/orders/1.csv", "id,city\\n1,Oslo\\n")
@@ -88,8 +87,7 @@ def _table_of(event: Event) -> object:
 
 @dataclass
 class Harness:
-    """A project in ``root``. ``files`` are written at once, texts dedented; a ``lakesmith.yaml`` is made if
-    there is none.
+    """A project in ``root``. ``files`` are written at once, dedented; ``lakesmith.yaml`` is made if missing.
 
     ``compiled``: its session compiles queries, as users' do. What each kind of table gives is tested so, and
     by all tests that start processes of their own. ``approves``: whatever its runs would lose may go.
@@ -294,8 +292,7 @@ MakeShop = Callable[..., Harness]
 
 
 def _texts(frame: DataFrame) -> Counter[tuple[str, ...]]:
-    """Rows as the bytes of Spark's own texts: they tell signs of zeros, invalid UTF-8 and dates that Python
-    lacks.
+    """Rows as the bytes of Spark's texts: they tell signs of zeros, invalid UTF-8, and dates before year 1.
 
     Columns are in the order of their names.
     """

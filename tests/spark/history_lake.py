@@ -228,8 +228,7 @@ class Lake:
                 )
 
     def _check_accounts(self, result: RunResult, also: frozenset[str] = frozenset()) -> None:
-        """What each batch added and took leads from the rows that the one before it left to those that it
-        left.
+        """What each batch added and removed leads from the rows of the batch before to its own.
 
         ``also``: what others may have changed besides the loose ones.
         """

@@ -1,5 +1,4 @@
-"""The rows that go through histories, the bronze tables they land in, and the keyed tables above those, in
-plain Python.
+"""The rows of histories, their bronze tables, and the keyed tables above those, in plain Python.
 
 Rows are functions of their key and version alone, so that a row that comes twice is the same row, and no tie
 is open.

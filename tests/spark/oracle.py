@@ -1,5 +1,4 @@
-"""What keyed tables must hold, said once more in plain Python: nothing here knows how lakesmith or Spark get
-there.
+"""What keyed tables must hold, in plain Python: independent of how lakesmith and Spark get there.
 
 A history is a list of *arrivals*: rows as they came, each with its batch, file and position. The state of a
 keyed table after any prefix of it is decided key by key by the greatest version, and by nothing else.

@@ -1,5 +1,4 @@
-"""What tables that keep versions must hold, in plain Python: nothing here knows how lakesmith or Spark get
-there.
+"""What tables with versions must hold, in plain Python: independent of lakesmith and Spark.
 
 A key's past is told from its beginning, one version after the other, as a person would.
 """

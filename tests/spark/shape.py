@@ -16,8 +16,7 @@ _TABLE: Final = re.compile(r"\b(?:bronze|silver|gold)\.\w+")
 
 @dataclass(frozen=True)
 class Shape:
-    """A table ``name`` (with its layer) of a query. ``duckdb``: its text for DuckDB, where that is another
-    one.
+    """A table ``name`` (with its layer) of a query. ``duckdb``: its text for DuckDB, if it differs.
 
     ``kinds``: the strategies it may be refreshed by. ``settings``: more lines for its file. ``python``: what
     a function of DataFrames, named as the tables of the query, returns instead of the query.

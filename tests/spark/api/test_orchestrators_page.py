@@ -1,5 +1,4 @@
-"""The examples of docs/orchestrators.md as they stand: in a Jupyter kernel, as Dagster's assets, as Airflow's
-tasks.
+"""The examples of docs/orchestrators.md: in a Jupyter kernel, as Dagster's assets, as Airflow's tasks.
 
 ``make orchestrators`` installs Jupyter's kernel and Dagster. Airflow is large: without it, two classes stand
 in for its own.

@@ -1,5 +1,4 @@
-"""What users of other tools reported in public as lost, doubled or changed data, rebuilt here in small: each
-has to come out right.
+"""Losses that users of other tools reported in public, rebuilt in small: each has to come out right.
 
 One project holds a table for each report and runs it through its batches; the expected rows are written out
 by hand.

@@ -57,8 +57,7 @@ KINDS = (
     "gold.so_often", "gold.nested", "gold.regions", "gold.regions_of_customers", "gold.in_all_orders",
     "gold.newest_of_any", "gold.small", "gold.past_of_customer", "gold.py_of_cities",
 )  # fmt: skip
-"""Shapes that are refreshed each in a way of its own. The rule that the others add is held by
-``test_rule_of_keys``; soaks have them all, through whole histories."""
+"""Shapes refreshed in a way of their own. ``test_rule_of_keys`` and soaks have the others too."""
 PART = os.environ.get("LAKESMITH_PART", turns.ALL)
 DUE = KINDS if PART == turns.ALL else KINDS[int(PART) % 4 :: 4]
 """A quarter of them goes through the histories of one commit."""

@@ -1,5 +1,4 @@
-"""Tables refreshed by the keys of changed rows: what is written, what is refused, and what is computed in
-full.
+"""Tables refreshed by the keys of changed rows: what is written, refused, and computed in full.
 
 The shapes of queries are in ``shapes.sql``: ``test_rule_of_keys`` and ``test_refresh_histories`` compare them
 with DuckDB.

@@ -1,6 +1,4 @@
-"""Values that are equal and not the same (0.0 and -0.0, maps in another order), and texts that are none: what
-is told by them, and what is computed of them, has to be what a rebuild gives.
-"""
+"""Values that are equal and not the same (0.0 and -0.0, maps), and invalid texts: as in a rebuild."""
 
 from pathlib import Path
 
