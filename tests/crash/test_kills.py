@@ -11,25 +11,16 @@ from killed_shop import FILES, VERSIONS, Shop
 from processes import must, run_killed
 
 KILLS = (
-    "after-lock:kill",
-    "after-create@bronze.orders:kill",
-    "after-branch@bronze.orders:killjvm",
-    "after-quarantine@bronze.orders:killboth",
-    "before-swap@bronze.orders:killjvm/2",
-    "after-publish@bronze.orders:kill",
-    "after-data@silver.orders:killjvm",
-    "after-tombstones@silver.orders:kill",
-    "before-publish@silver.order_log:killboth",
-    "after-data@gold.by_customer:kill",
-    "after-intent@bronze.orders:kill",
-    "after-merge@silver.orders:killjvm",
-    "after-data@silver.order_versions:kill",
-    "before-publish@silver.order_versions:killboth",
-    "before-swap@silver.orders:killboth/4",
-    "after-delete@bronze.orders:kill",
-    "after-sidecars@silver.orders:killjvm",
+    "after-lock:kill", "after-create@bronze.orders:kill", "after-branch@bronze.orders:killjvm",
+    "after-quarantine@bronze.orders:killboth", "before-swap@bronze.orders:killjvm/2",
+    "after-publish@bronze.orders:kill", "after-data@silver.orders:killjvm",
+    "after-tombstones@silver.orders:kill", "before-publish@silver.order_log:killboth",
+    "after-data@gold.by_customer:kill", "after-intent@bronze.orders:kill",
+    "after-merge@silver.orders:killjvm", "after-data@silver.order_versions:kill",
+    "before-publish@silver.order_versions:killboth", "before-swap@silver.orders:killboth/4",
+    "after-delete@bronze.orders:kill", "after-sidecars@silver.orders:killjvm",
     "after-publish@gold.by_customer:killboth",
-)
+)  # fmt: skip
 FIRST = KILLS[:2]
 """Where the first run of a lake dies; the others die in later ones."""
 ALWAYS = "before-swap@silver.orders:killboth/4"

@@ -21,13 +21,9 @@ rules: |
 FILE = "id,amount\n" + "".join(f"{i},{i * 10}\n" for i in range(1, 11))
 REPLAY = ("quarantine", "replay", "bronze.orders")
 POINTS = (
-    "after-delete:kill",
-    "after-data:killjvm",
-    "after-quarantine:killboth",
-    "before-publish:kill",
-    "before-swap:killboth",
-    "after-publish:kill",
-)
+    "after-delete:kill", "after-data:killjvm", "after-quarantine:killboth", "before-publish:kill",
+    "before-swap:killboth", "after-publish:kill",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -193,12 +193,8 @@ def test_a_file_that_was_changed_takes_its_bad_rows_along(tmp_path: Path, sessio
     land(shop, 1, "1,a@x,1,I", "2,b@x,1,I")
     record = shop.must_run().published["bronze.orders"]
     assert account(record.account) == {
-        "read": 2,
-        "inserted": 2,
-        "deleted": 1,
-        "rows_before": 2,
-        "rows_after": 3,
-    }
+        "read": 2, "inserted": 2, "deleted": 1, "rows_before": 2, "rows_after": 3,
+    }  # fmt: skip
     assert [row[:2] for row in bad(shop, "bronze.orders")] == [(1, 2)]
     # The other file of the same batch, whose rows lie in the same data file.
     land(shop, 2, "3,c@x,2,I", "4,,2,I", "5,,2,I")

@@ -73,13 +73,9 @@ def test_without_a_key_rows_come_and_go(tmp_path: Path, session: SessionHandle) 
     shop, before = landed(tmp_path, session, SUMS, "gold.sums")
     counts, rows = found(shop, "gold.sums", before)
     assert sorted(rows) == [
-        ("deleted", "Bergen", "7.00"),
-        ("deleted", "Moss", "1.00"),
-        ("deleted", "Oslo", "5.00"),
-        ("inserted", "Bergen", "14.00"),
-        ("inserted", "Moss", "0.00"),
-        ("inserted", "Oslo", "13.00"),
-    ]
+        ("deleted", "Bergen", "7.00"), ("deleted", "Moss", "1.00"), ("deleted", "Oslo", "5.00"),
+        ("inserted", "Bergen", "14.00"), ("inserted", "Moss", "0.00"), ("inserted", "Oslo", "13.00"),
+    ]  # fmt: skip
     assert counts == Counts(3, 3, 0, {})
 
 

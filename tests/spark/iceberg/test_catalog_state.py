@@ -117,14 +117,10 @@ def assert_agrees_with_spark(lake: Lake) -> TableState:
 def snapshots_of(state: TableState) -> dict[int, tuple[Any, ...]]:
     return {
         key: (
-            one.parent_id,
-            one.operation,
-            one.committed_ms,
-            one.manifest_list,
-            without_operation(one.summary),
+            one.parent_id, one.operation, one.committed_ms, one.manifest_list, without_operation(one.summary),
         )
         for key, one in state.snapshots.items()
-    }
+    }  # fmt: skip
 
 
 def without_operation(summary: Any) -> dict[str, str]:

@@ -131,10 +131,6 @@ def test_a_declared_schema_is_the_readers(make_shop: MakeShop) -> None:
     shop.take("landing/avro/9.avro", avro(*WRITERS[1]), "bronze.avro")
     towns = shop.rows("bronze.avro", "id", "town")
     assert towns == [
-        (1, DEFAULTS["city"]),
-        (2, DEFAULTS["city"]),
-        (3, "Rome"),
-        (3, "Rome"),
-        (5, DEFAULTS["city"]),
-    ]
+        (1, DEFAULTS["city"]), (2, DEFAULTS["city"]), (3, "Rome"), (3, "Rome"), (5, DEFAULTS["city"]),
+    ]  # fmt: skip
     assert "city" not in shop.frame("bronze.avro").columns

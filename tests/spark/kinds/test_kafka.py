@@ -236,12 +236,8 @@ def test_avro(shop: Harness, server: Server) -> None:
     good, plain = avro(2**62, "né\u2028", sold, -(10**19)), avro(1, None, 0, 5)
     server.send("bare", [("a", good), (None, plain), (None, b"\xff"), (None, b""), ("d", None)])
     framed = [
-        b"\0\0\0\0\7" + good,
-        b"\0\0\0\1\54" + plain,
-        b"\0\0\0\0\10" + plain,
-        b"\1\0\0\0\7" + plain,
-        good,
-    ]
+        b"\0\0\0\0\7" + good, b"\0\0\0\1\54" + plain, b"\0\0\0\0\10" + plain, b"\1\0\0\0\7" + plain, good,
+    ]  # fmt: skip
     server.send("framed", [(None, value) for value in framed])
     shop.must_run("bronze.bare", "bronze.framed")
     expected = [

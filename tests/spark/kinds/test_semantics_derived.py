@@ -116,13 +116,9 @@ EXPECTED: dict[str, Callable[[list[Order], dict[str, str]], list[tuple[Any, ...]
     ],
 }
 APPENDED = {
-    "silver.copy",
-    "silver.copy_of_copy",
-    "silver.big",
-    "silver.bigger",
-    "silver.py_rows",
+    "silver.copy", "silver.copy_of_copy", "silver.big", "silver.bigger", "silver.py_rows",
     "silver.py_udf_told",
-}
+}  # fmt: skip
 REASONS = {
     "silver.py_udf": "it does not declare deterministic: true",
     "silver.py_peeking": "its function has Spark compute something while it is called",

@@ -25,12 +25,8 @@ def test_ten_thousand_files_in_one_run(make_shop: MakeShop) -> None:
         " count_if(_source_position <> IF(city = 'Oslo', 1, 2)) AS misplaced FROM lake.bronze.orders"
     ).collect()
     assert found.asDict() == {
-        "files": FILES,
-        "ids": FILES,
-        "total": FILES * (FILES - 1),
-        "strange": 0,
-        "misplaced": 0,
-    }
+        "files": FILES, "ids": FILES, "total": FILES * (FILES - 1), "strange": 0, "misplaced": 0,
+    }  # fmt: skip
     assert shop.must_run().published == {}
     shop.land("landing/late.csv", "id,city\n1,Alta\n", modified_ns=10**18)
     assert shop.must_run().published["bronze.orders"].files == 1
