@@ -51,7 +51,7 @@ VOLATILE = (
     (re.compile(r"[ \t─━═-]{2,}"), " "),
 )
 
-OF_A_TABLE = re.compile(r"([a-z]\w*\.[a-z]\w*[: ]|\d+ (bad )?rows? of |look at: )")
+OF_A_TABLE = re.compile(r"([a-z]\w*\.[a-z]\w*[: ]|\d+ rows? of )")
 
 
 class OutputError(Exception):

@@ -115,7 +115,7 @@ def test_the_walk_through_the_example(shop: Shop) -> None:
     assert status["silver.customers"]["why"] == "bronze.orders is behind"
     plan = shop.must("plan").out
     assert "1 new file" in plan and "follows (upsert)" in plan and "once bronze.orders is up to date" in plan
-    assert plan.splitlines()[-1].startswith("3 tables to bring up to date: 1 file, at least ")
+    assert plan.splitlines()[-1].startswith("3 tables to refresh: 1 file, at least ")
 
     events = [json.loads(line) for line in shop.must("run", "--json").out.splitlines()]
     assert [event["event"] for event in events if event["event"].startswith("run_")] == [

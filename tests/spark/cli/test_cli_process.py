@@ -46,7 +46,7 @@ def test_ctrl_c_ends_a_run_within_seconds_and_publishes_nothing(tmp_path: Path) 
     told: list[str] = []
     for line in run.stdout:
         told.append(line)
-        if "bronze.orders: taking 1 new file" in line:
+        if "bronze.orders: ingesting 1 new file" in line:
             # As a terminal does it: to the whole group of processes.
             os.killpg(run.pid, signal.SIGINT)
             break

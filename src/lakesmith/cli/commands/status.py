@@ -145,6 +145,6 @@ def _closing(found: Sequence[TableStatus], keeper: str) -> str:
                 "nothing is behind that is known here: what there is to read in PostgreSQL, a run finds out"
             )
         return "everything is up to date"
-    parts = [f"{count(behind, 'table')} behind: lakesmith {keeper} brings them up to date"] if behind else []
+    parts = [f"{count(behind, 'table')} behind: lakesmith {keeper} refreshes them"] if behind else []
     parts += [f"{count(refused, 'table')} refused"] if refused else []
     return "; ".join([*parts, *([f"{count(held, 'table')} held"] if held else [])])

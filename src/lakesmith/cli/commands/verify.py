@@ -36,7 +36,7 @@ class VerifyView:
         if isinstance(event, EngineStarting):
             self._show("starting Spark")
             return
-        self._at = f"{event.table}: computing it anew, {event.number} of {event.total}"
+        self._at = f"{event.table}: computing it again, {event.number} of {event.total}"
         if self.output is not None:
             self.output.write(self._at)
         self._show(self._at)

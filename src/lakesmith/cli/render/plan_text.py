@@ -136,7 +136,7 @@ def _closing(plan: Sequence[Forecast], refused: bool) -> list[str]:
             return ["nothing else to do: what there is to read in PostgreSQL, a run finds out"]
         return [] if refused else ["nothing to do yet" if waits else "nothing to do"]
     rebuilt = sum(_is_rebuilt(item) for item in busy)
-    parts = [f"{count(len(busy), 'table')} to bring up to date: {_sums(busy)} to read"]
+    parts = [f"{count(len(busy), 'table')} to refresh: {_sums(busy)} to read"]
     parts += [f"{rebuilt} {'is' if rebuilt == 1 else 'are'} rebuilt"] if rebuilt else []
     return ["", "; ".join(parts)]
 

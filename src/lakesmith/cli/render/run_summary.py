@@ -1,4 +1,4 @@
-"""The closing summary of a run: each table's row account, times, and what to look at."""
+"""The closing summary of a run: each table's row balance and times, and where bad rows are."""
 
 from __future__ import annotations
 
@@ -95,14 +95,15 @@ def _closing(events: Sequence[Event]) -> list[str]:
     parts += [f"{stay} held"] if stay else []
     parts += [f"{len(failed)} failed"] if failed else []
     parts += [f"{len(held)} not tried"] if held else []
-    return ["", f"{', '.join(parts)} in {duration(finished.seconds)}", *_look_at(published)]
+    return ["", f"{', '.join(parts)} in {duration(finished.seconds)}", *_in_quarantine(published)]
 
 
-def _look_at(published: Sequence[TablePublished]) -> list[str]:
-    """What a person should look at now."""
+def _in_quarantine(published: Sequence[TablePublished]) -> list[str]:
+    """Returns a line for each table whose batch found bad rows."""
+    found = [(event.table, event.report.record.account.quarantined) for event in published]
     return [
-        f"look at: {count(event.report.record.account.quarantined, 'bad row')} of {event.table}:"
-        f" lakesmith quarantine show {event.table}"
-        for event in published
-        if event.report.record.account.quarantined
+        f"{count(rows, 'row')} of {table} {'is' if rows == 1 else 'are'} in quarantine."
+        f" See: lakesmith quarantine show {table}"
+        for table, rows in found
+        if rows
     ]

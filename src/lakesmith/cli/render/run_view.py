@@ -159,7 +159,7 @@ class TextView:
 
 
 def said(event: Event) -> list[str]:
-    """The lines that tell of an event, on a terminal and elsewhere."""
+    """Returns the lines that describe an event, on a terminal and elsewhere."""
     match event:
         case LockWaiting(holder):
             return [f"waiting: the project is in use by {holder}"]
@@ -171,7 +171,7 @@ def said(event: Event) -> list[str]:
             lines = [f"{table}: published batch {report.record.batch} in {duration(seconds)}"]
             return [*lines, *(f"  note: {warning}" for warning in report.warnings)]
         case TableRedone(table, reason):
-            return [f"{table}: planned anew, because {reason}"]
+            return [f"{table}: planned again, because {reason}"]
         case TableHeld(table, because):
             return [f"{table}: not tried, because {', '.join(map(str, because))} failed"]
         case TableFailed(table, problems, _, _):
@@ -187,13 +187,13 @@ def said(event: Event) -> list[str]:
 def _doing(step: TableStep) -> str:
     match step.strategy:
         case Strategy.FILES:
-            return f"taking {step.reason}"
+            return f"ingesting {step.reason}"
         case Strategy.UPSERT:
             return f"merging {'versions ' if step.table.keeps_versions else ''}by key, {step.reason}"
         case Strategy.APPEND:
             return f"appending, {step.reason}"
         case Strategy.ADVANCE:
-            return f"moving on, {step.reason}"
+            return f"moving its positions, {step.reason}"
         case Strategy.FULL:
             return f"full refresh, {step.reason}"
         case Strategy.REPLAY | Strategy.DROP | Strategy.ERASE | Strategy.READMIT:
@@ -204,7 +204,7 @@ def _doing(step: TableStep) -> str:
 
 
 def stray_prints_to_stderr(as_json: bool) -> AbstractContextManager[object]:
-    """What a project's own Python prints is kept out of JSON; a view writes to where stdout was when it was made."""
+    """Keeps what a project's own Python prints out of JSON. A view writes to the stdout of its creation."""
     return redirect_stdout(sys.stderr) if as_json else nullcontext()
 
 

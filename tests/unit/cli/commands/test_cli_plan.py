@@ -76,7 +76,7 @@ gold.a                         incremental by key or aggregate  12 to 5,000 rows
 gold.c                         follows (full)                   about 1,000 rows           10.0 KB         1 row    800 B  all rows of it are replaced
 gold.d                         follows                                                                                     decided once gold.c is up to date
 
-5 tables to bring up to date: 1 file, at least 12,406,000 rows, 1.2 GB to read; 1 is rebuilt"""
+5 tables to refresh: 1 file, at least 12,406,000 rows, 1.2 GB to read; 1 is rebuilt"""
 
 
 def test_a_plan_as_a_person_sees_it() -> None:
@@ -90,26 +90,26 @@ def test_columns_that_nothing_is_in_are_left_out() -> None:
         "bronze.orders  files       1 file  1.2 KB  1 new file",
         "bronze.b       up to date                  its inputs have not changed",
         "",
-        "1 table to bring up to date: 1 file, 1.2 KB to read",
+        "1 table to refresh: 1 file, 1.2 KB to read",
     ]
 
 
 @pytest.mark.parametrize(
     ("plan", "words"),
     [
-        ([REBUILT], "1 table to bring up to date: 12,400,000 rows, 1.2 GB to read; 1 is rebuilt"),
-        ([REBUILT, REBUILT], "2 tables to bring up to date: 24,800,000 rows, 2.4 GB to read; 2 are rebuilt"),
+        ([REBUILT], "1 table to refresh: 12,400,000 rows, 1.2 GB to read; 1 is rebuilt"),
+        ([REBUILT, REBUILT], "2 tables to refresh: 24,800,000 rows, 2.4 GB to read; 2 are rebuilt"),
         (
             [REBUILT, FILES],
-            "2 tables to bring up to date: 1 file, 12,400,000 rows, 1.2 GB to read; 1 is rebuilt",
+            "2 tables to refresh: 1 file, 12,400,000 rows, 1.2 GB to read; 1 is rebuilt",
         ),
-        ([KEYS], "1 table to bring up to date: up to 5,000 rows, 60.0 KB to read"),
-        ([FILES, FOLLOWS], "2 tables to bring up to date: 1 file, about 1,000 rows, 11.2 KB to read"),
-        ([FILES, OPEN], "2 tables to bring up to date: 1 file, at least 1.2 KB to read"),
-        ([step("gold.e", Strategy.ADVANCE, "", Cost())], "1 table to bring up to date: 0 rows, 0 B to read"),
+        ([KEYS], "1 table to refresh: up to 5,000 rows, 60.0 KB to read"),
+        ([FILES, FOLLOWS], "2 tables to refresh: 1 file, about 1,000 rows, 11.2 KB to read"),
+        ([FILES, OPEN], "2 tables to refresh: 1 file, at least 1.2 KB to read"),
+        ([step("gold.e", Strategy.ADVANCE, "", Cost())], "1 table to refresh: 0 rows, 0 B to read"),
         (
             [step("gold.e", Strategy.FULL, "", Cost(reads=UNKNOWN))],
-            "1 table to bring up to date: at least 0 rows, 0 B to read",
+            "1 table to refresh: at least 0 rows, 0 B to read",
         ),
     ],
 )
@@ -173,7 +173,7 @@ def test_of_a_project_whose_query_was_edited(cli: Cli, shop: Shop) -> None:
         "gold.customers_by_city_month  follows (full)  about 18 rows  1.8 KB                    "
         "the table is built for the first time",
         "",
-        "2 tables to bring up to date: about 38 rows, 3.8 KB to read; 1 is rebuilt",
+        "2 tables to refresh: about 38 rows, 3.8 KB to read; 1 is rebuilt",
     ]
 
 

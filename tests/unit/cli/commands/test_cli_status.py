@@ -416,15 +416,10 @@ def test_a_table_in_postgresql_is_not_called_up_to_date_before_it_is_read(
 
 def test_tables_that_up_brings_up_to_date_ask_for_no_run(cli: Cli, shop: Shop) -> None:
     assert cli("status", "--project", shop.root).out.splitlines()[-1] == (
-        "2 tables behind: lakesmith run brings them up to date"
+        "2 tables behind: lakesmith run refreshes them"
     )
     with Board(shop.root / ".lakesmith", this_process(), dict):
-        assert (
-            "2 tables behind: lakesmith up brings them up to date"
-            in cli("status", "--project", shop.root).out
-        )
+        assert "2 tables behind: lakesmith up refreshes them" in cli("status", "--project", shop.root).out
     killed = dataclasses.replace(this_process(), born="1", written=this_process().since)
     (shop.root / ".lakesmith/up.json").write_text(json.dumps(dataclasses.asdict(killed)))
-    assert (
-        "2 tables behind: lakesmith run brings them up to date" in cli("status", "--project", shop.root).out
-    )
+    assert "2 tables behind: lakesmith run refreshes them" in cli("status", "--project", shop.root).out

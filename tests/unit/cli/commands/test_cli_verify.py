@@ -64,7 +64,7 @@ def test_progress_is_a_line_for_each_table_where_there_is_no_terminal() -> None:
     view.progress("nothing runs yet")
     view(VerifyStarted(SILVER, 2, 3))
     view.progress("10 rows read")
-    assert out.getvalue() == "silver.customers: computing it anew, 2 of 3\n"
+    assert out.getvalue() == "silver.customers: computing it again, 2 of 3\n"
 
 
 def test_progress_is_the_live_line_of_a_terminal() -> None:
@@ -79,7 +79,7 @@ def test_progress_is_the_live_line_of_a_terminal() -> None:
         lines.append(str(status.status))
         view.progress("")
         lines.append(str(status.status))
-    table = "silver.customers: computing it anew, 1 of 3"
+    table = "silver.customers: computing it again, 1 of 3"
     assert lines == ["starting Spark", table, f"{table}, 10 rows read, task 1 of 4", table]
 
 

@@ -75,7 +75,7 @@ def test_a_run_as_plain_lines(step: TableStep) -> None:
         "silver.customers  upsert    10         6        1           1            2     1,234  1.2 s",
         "",
         "1 table published, 1 up to date in 5.0 s",
-        "look at: 2 bad rows of silver.customers: lakesmith quarantine show silver.customers",
+        "2 rows of silver.customers are in quarantine. See: lakesmith quarantine show silver.customers",
     ]
 
 
