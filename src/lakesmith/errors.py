@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,6 +79,19 @@ class LakesmithError(Exception):
     def __init__(self, problems: Problem | Sequence[Problem]) -> None:
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(line for problem in self.problems for line in problem.lines()))
+
+    @classmethod
+    def of(
+        cls,
+        code: str,
+        what: str,
+        place: Place | None = None,
+        expected: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> Self:
+        """Makes an error of one problem with these parts."""
+        return cls(Problem(code, what, place, expected, found, hint))
 
 
 class ProjectError(LakesmithError):

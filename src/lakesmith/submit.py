@@ -134,22 +134,22 @@ def _inside(folder: Path, project: str) -> Path:
 
 
 def _no_project(project: str, found: str) -> LakesmithError:
-    from lakesmith.errors import EnvironmentProblem, Problem
+    from lakesmith.errors import EnvironmentProblem
 
     expected = f"a folder with {_PROJECT_FILE}, a zip of one, or either of them in S3"
-    return EnvironmentProblem(Problem("LS335", f"{project} is no project", None, expected, found))
+    return EnvironmentProblem.of("LS335", f"{project} is no project", None, expected, found)
 
 
 def _require_shared(folder: Path, target: str | None) -> None:
     """A lake in a folder that goes away would be gone with the command."""
-    from lakesmith.errors import EnvironmentProblem, Problem
+    from lakesmith.errors import EnvironmentProblem
     from lakesmith.execute.opened import read_project
 
     opened = read_project(folder, target).project.target
     if opened.is_local:
         what = f"the tables of target {opened.name!r} would be in a temporary folder, and gone when this ends"
         expected = "--target with a catalog of its own: glue, s3tables, rest or jdbc"
-        raise EnvironmentProblem(Problem("LS336", what, opened.place, expected, "the embedded catalog"))
+        raise EnvironmentProblem.of("LS336", what, opened.place, expected, "the embedded catalog")
 
 
 _started: list[SparkSession] = []

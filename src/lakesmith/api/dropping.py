@@ -26,7 +26,7 @@ from lakesmith.catalog.family import family
 from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lost import tables_in
 from lakesmith.catalog.progress import most_live_rows
-from lakesmith.errors import EnvironmentProblem, Place, Problem, StateError
+from lakesmith.errors import EnvironmentProblem, Place, StateError
 from lakesmith.project.definitions import TableDefinition, TableName
 
 _SIDECARS = {"files": "file ledger", "quarantine": "quarantine", "tombstones": "tombstones"}
@@ -184,5 +184,5 @@ def _purged(lake: LocalLake, folder: Path) -> bool:
     except OSError as error:
         what = f"{folder} cannot be deleted"
         hint = "correct that and run the command again: the table is out of the catalog already"
-        raise EnvironmentProblem(Problem("LS329", what, None, found=str(error), hint=hint)) from error
+        raise EnvironmentProblem.of("LS329", what, None, found=str(error), hint=hint) from error
     return True

@@ -21,7 +21,7 @@ from lakesmith.api.erasure_work import (
 )
 from lakesmith.api.results import Change, Heads
 from lakesmith.catalog.state import MAIN
-from lakesmith.errors import Problem, RunError, StateError
+from lakesmith.errors import RunError, StateError
 from lakesmith.execute.erase import Asked, EraseDecider, Erasure, Receipts, plan_erasure
 from lakesmith.execute.faults import reach
 from lakesmith.execute.landing_erase import LandingFile, require_choices
@@ -236,7 +236,7 @@ def _erase(access: Access, work: Work, asked: Asked) -> Receipt:
     opened, erasure = work.opened, work.erasure
     if plan_erasure(opened.lake, opened.graph, asked) != erasure:
         what, hint = "the lake was changed since this was prepared", "prepare it again"
-        raise StateError(Problem("LS511", what, hint=hint))
+        raise StateError.of("LS511", what, hint=hint)
     receipts = Receipts(opened.project.state_dir)
     number = receipts.id_of(asked.table, asked.persons)
     done = access.do_in_spark(work.session, lambda: do(work, receipts, number))

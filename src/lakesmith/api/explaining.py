@@ -13,7 +13,7 @@ from lakesmith.api.words import count
 from lakesmith.catalog.history import account_in_words
 from lakesmith.catalog.state import TableState
 from lakesmith.error_codes import error_codes
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import UsageError
 from lakesmith.execute.decide import around
 from lakesmith.execute.refresh import Refresh, refresh_of
 from lakesmith.execute.status import InputPosition, Standing, TableStatus, statuses
@@ -49,7 +49,7 @@ def explain_code(code: str) -> ExplainedCode:
     entry = error_codes().get(code)
     if entry is None:
         hint = "see docs/reference/errors.md for all codes"
-        raise UsageError(Problem("LS201", f"there is no error code {code}", hint=hint))
+        raise UsageError.of("LS201", f"there is no error code {code}", hint=hint)
     return ExplainedCode(code, entry.meaning, entry.cause, entry.fix, asdict(entry))
 
 

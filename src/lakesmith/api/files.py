@@ -14,7 +14,7 @@ from lakesmith.api.running import event_to_dict
 from lakesmith.api.words import iso
 from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lock import ProjectLock
-from lakesmith.errors import Problem, RunError, UsageError
+from lakesmith.errors import RunError, UsageError
 from lakesmith.execute.engine import Engine, Outdated
 from lakesmith.execute.events import BatchReport, Listener, TablePublished, TableStarted
 from lakesmith.execute.files import FileLine, FileReport, FileState, file_report, find_files, ledger_step
@@ -129,15 +129,13 @@ def _sourced(opened: Opened, name: TableName) -> TableDefinition:
     if definition.is_sourced:
         return definition
     sourced = [str(up) for up in opened.graph.upstream(name) if opened.graph.node(up).definition.is_sourced]
-    raise UsageError(
-        Problem(
-            "LS215",
-            f"{name} takes no files",
-            definition.place,
-            "a table with a source",
-            "a table of others" if definition.external else "a derived table",
-            f"its rows come from files of {', '.join(sourced)}" if sourced else None,
-        )
+    raise UsageError.of(
+        "LS215",
+        f"{name} takes no files",
+        definition.place,
+        "a table with a source",
+        "a table of others" if definition.external else "a derived table",
+        f"its rows come from files of {', '.join(sourced)}" if sourced else None,
     )
 
 
@@ -221,4 +219,4 @@ def _without_spark(opened: Opened, step: TableStep) -> BatchReport | None:
 
 def _never_still(name: TableName) -> RunError:
     what = f"{name} was changed by another writer in each of {_TRIES} tries"
-    return RunError(Problem("LS612", what, hint="stop the other writer and try again"))
+    return RunError.of("LS612", what, hint="stop the other writer and try again")

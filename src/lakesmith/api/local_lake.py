@@ -11,7 +11,7 @@ from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lost import Lost, lost_tables
 from lakesmith.catalog.open import open_catalog
 from lakesmith.catalog.state import TableState
-from lakesmith.errors import EnvironmentProblem, Place, Problem, ProjectError, StateError, UsageError
+from lakesmith.errors import EnvironmentProblem, Place, ProjectError, StateError, UsageError
 from lakesmith.graph.inputs import references_of
 from lakesmith.graph.load import CACHE
 from lakesmith.project.definitions import Project, SqlQuery, TableName
@@ -85,15 +85,13 @@ def open_local(access: Access) -> LocalLake:
     catalog = open_catalog(replace(loaded.project, tables=()))
     if not isinstance(catalog, LocalCatalog):
         target = loaded.project.target
-        raise EnvironmentProblem(
-            Problem(
-                "LS328",
-                f"tables of target {target.name!r} cannot be dropped, renamed or registered by lakesmith",
-                target.place,
-                "a target of type local",
-                target.type,
-                "use the catalog's own tools",
-            )
+        raise EnvironmentProblem.of(
+            "LS328",
+            f"tables of target {target.name!r} cannot be dropped, renamed or registered by lakesmith",
+            target.place,
+            "a target of type local",
+            target.type,
+            "use the catalog's own tools",
         )
     return LocalLake(loaded, catalog)
 
@@ -102,7 +100,7 @@ def parsed_name(text: str) -> TableName:
     """Parses a table's name. Raises UsageError LS204 unless it has two parts."""
     parts = text.lower().split(".")
     if len(parts) != 2 or not all(parts):
-        raise UsageError(Problem("LS204", f"{text} is not a table's name", None, "layer.table"))
+        raise UsageError.of("LS204", f"{text} is not a table's name", None, "layer.table")
     return TableName(*parts)
 
 
@@ -111,6 +109,4 @@ def not_there(lake: LocalLake, name: TableName) -> UsageError:
     layers = {table.layer for table in lake.loaded.declared} | {name.layer}
     known = [f"{layer}.{table}" for layer in sorted(layers) for table in lake.catalog.names(layer)]
     what = f"there is no table {name} in the lake"
-    return UsageError(
-        Problem("LS250", what, None, "a table that was built", hint=did_you_mean(str(name), known))
-    )
+    return UsageError.of("LS250", what, None, "a table that was built", hint=did_you_mean(str(name), known))

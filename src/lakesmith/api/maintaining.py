@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakesmith import limits
 from lakesmith.api.access import Access
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import UsageError
 from lakesmith.execute.engine import RunStopped
 from lakesmith.execute.locking import Turns
 from lakesmith.execute.maintenance import (
@@ -137,7 +137,7 @@ def rewrite(access: Access, table: str, everything: bool, on_event: Listener) ->
     name = opened.one_of_ours(table)
     if opened.lake.catalog.table(name.layer, name.name) is None:
         what, hint = f"{name} was not built yet", "lakesmith run builds it"
-        raise UsageError(Problem("LS250", what, None, "a table that was built", hint=hint))
+        raise UsageError.of("LS250", what, None, "a table that was built", hint=hint)
     results: list[RewriteResult] = []
 
     def work(maintainer: Maintainer) -> None:

@@ -11,7 +11,7 @@ from lakesmith.api.access import Access
 from lakesmith.api.results import Change, Heads
 from lakesmith.api.running import run, run_decided
 from lakesmith.api.words import iso
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import UsageError
 from lakesmith.execute.events import Listener
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.quarantine import (
@@ -118,15 +118,13 @@ def replay(access: Access, table: str, chosen: BadRows, wait: float, on_event: L
         what = ((name,), _decider(opened, Strategy.REPLAY, chosen))
         return run_decided(access, opened, what, ("quarantine replay", wait), on_event)
     if chosen != BadRows():
-        raise UsageError(
-            Problem(
-                "LS226",
-                f"the quarantine of {name} can only be replayed as a whole",
-                place=opened.graph.node(name).definition.place,
-                expected="no --batch, --reason or --file: a derived table is recomputed from all of its inputs",
-                found=str(chosen),
-                hint=f"lakesmith quarantine replay {name}",
-            )
+        raise UsageError.of(
+            "LS226",
+            f"the quarantine of {name} can only be replayed as a whole",
+            place=opened.graph.node(name).definition.place,
+            expected="no --batch, --reason or --file: a derived table is recomputed from all of its inputs",
+            found=str(chosen),
+            hint=f"lakesmith quarantine replay {name}",
         )
     return run(access, (), (str(name),), (), wait, on_event)
 

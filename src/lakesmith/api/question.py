@@ -71,17 +71,17 @@ def _require_select(sql: str) -> None:
         tokens = tokenize(sql)
     except SqlParseError as error:
         what = f"the query is not right: {error.message}, at line {error.line}"
-        raise UsageError(Problem("LS244", what, None, found=error.near or None, hint=error.hint)) from error
+        raise UsageError.of("LS244", what, None, found=error.near or None, hint=error.hint) from error
     first = next(iter(tokens), None)
     if first is None:
-        raise UsageError(Problem("LS241", "the query is empty", None, "a SELECT"))
+        raise UsageError.of("LS241", "the query is empty", None, "a SELECT")
     if first.upper not in _SELECTS:
         from lakesmith.spark.ask import not_a_query
 
         raise not_a_query(first.upper)
     if (use := calls_code(sql, tokens)) is not None:
         what = f"the query is refused: at line {use.line} it calls code, or reads a file by its path"
-        raise UsageError(Problem("LS245", what, None, "tables, and functions that compute", use.name))
+        raise UsageError.of("LS245", what, None, "tables, and functions that compute", use.name)
 
 
 def _analysed(sql: str, strict: bool) -> SqlAnalysis | None:
@@ -96,7 +96,7 @@ def _analysed(sql: str, strict: bool) -> SqlAnalysis | None:
             return None
         found = f"{error.message}, near {error.near!r}" if error.near else error.message
         what = f"the query cannot be read as of another time, at line {error.line}"
-        raise UsageError(Problem("LS243", what, None, found=found, hint=error.hint)) from error
+        raise UsageError.of("LS243", what, None, found=found, hint=error.hint) from error
 
 
 def _states(opened: Opened, analysis: SqlAnalysis | None) -> dict[TableName, TableState]:
@@ -120,10 +120,8 @@ def _resolved(
         if as_of is not None
     }
     if as_of is not None and analysis and any(reference.time_travel for reference in analysis.references):
-        raise UsageError(
-            Problem(
-                "LS243", "the query names a point in time itself", None, "--as-of, or VERSION AS OF in it"
-            )
+        raise UsageError.of(
+            "LS243", "the query names a point in time itself", None, "--as-of, or VERSION AS OF in it"
         )
     return None if as_of is None else found
 

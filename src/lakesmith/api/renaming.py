@@ -22,7 +22,7 @@ from lakesmith.catalog.entries import (
 )
 from lakesmith.catalog.family import family
 from lakesmith.catalog.home import project_lock
-from lakesmith.errors import Place, Problem, StateError, UsageError
+from lakesmith.errors import Place, StateError, UsageError
 from lakesmith.project.definitions import TableName
 from lakesmith.project.files import TABLES, FolderFiles
 from lakesmith.project.layout import TableFiles, layout
@@ -141,7 +141,7 @@ def _require_free(lake: LocalLake, new: TableName, moving: bool) -> None:
 
 def _cannot_be_called(new: TableName, found: str) -> UsageError:
     what = f"the table cannot be called {new}"
-    return UsageError(Problem("LS251", what, None, "a name that is free and allowed", found))
+    return UsageError.of("LS251", what, None, "a name that is free and allowed", found)
 
 
 def _rename(lake: LocalLake, preview: Renamed) -> Renamed:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from lakesmith.errors import Problem, StateError
+from lakesmith.errors import StateError
 from lakesmith.project.definitions import TableName
 
 Heads = Mapping[TableName, int | None]
@@ -59,14 +59,12 @@ def require_same_heads(prepared: Heads, now: Heads) -> None:
     """Raises StateError LS511 for the first table whose head is not the prepared one."""
     for name in [*prepared, *now]:
         if prepared.get(name) != now.get(name):
-            raise StateError(
-                Problem(
-                    "LS511",
-                    f"{name} was changed since this was prepared",
-                    expected=_snapshot(prepared.get(name)),
-                    found=_snapshot(now.get(name)),
-                    hint="prepare it again, and look at what would happen now",
-                )
+            raise StateError.of(
+                "LS511",
+                f"{name} was changed since this was prepared",
+                expected=_snapshot(prepared.get(name)),
+                found=_snapshot(now.get(name)),
+                hint="prepare it again, and look at what would happen now",
             )
 
 

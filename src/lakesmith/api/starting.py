@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from lakesmith.errors import EnvironmentProblem, Problem, UsageError
+from lakesmith.errors import EnvironmentProblem, UsageError
 from lakesmith.project.nearest import did_you_mean, listed
 
 _LEFT_OUT = frozenset(
@@ -132,18 +132,16 @@ def _wanted(names: tuple[str, ...]) -> tuple[Template | None, Path]:
     expected = "lakesmith init DIR, or lakesmith init TEMPLATE DIR"
     if not 1 <= len(names) <= 2:
         found = listed(names) or "nothing"
-        raise UsageError(Problem("LS206", "which folder to make is not clear", None, expected, found))
+        raise UsageError.of("LS206", "which folder to make is not clear", None, expected, found)
     if len(names) == 2:
         if names[0] not in known:
             hint = did_you_mean(names[0], known, "lakesmith init --list lists them")
-            raise UsageError(
-                Problem("LS207", f"there is no example {names[0]}", None, listed(known), hint=hint)
-            )
+            raise UsageError.of("LS207", f"there is no example {names[0]}", None, listed(known), hint=hint)
         return known[names[0]], Path(names[1])
     if names[0] in known:
         hint = f"lakesmith init {names[0]} DIR copies it; lakesmith init ./{names[0]} makes an empty project"
-        raise UsageError(
-            Problem("LS208", f"{names[0]} is an example: where is it to go?", None, expected, hint=hint)
+        raise UsageError.of(
+            "LS208", f"{names[0]} is an example: where is it to go?", None, expected, hint=hint
         )
     return None, Path(names[0])
 
@@ -154,14 +152,12 @@ def _require_empty(folder: Path) -> None:
     there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else ["a file"]
     there = [name for name in there if name not in _MAY_BE_THERE]
     if there:
-        raise UsageError(
-            Problem(
-                "LS209",
-                f"{folder} is not empty, and nothing of it is overwritten",
-                expected="a new or an empty folder",
-                found=listed(there, most=5),
-                hint="name another folder",
-            )
+        raise UsageError.of(
+            "LS209",
+            f"{folder} is not empty, and nothing of it is overwritten",
+            expected="a new or an empty folder",
+            found=listed(there, most=5),
+            hint="name another folder",
         )
 
 
@@ -205,6 +201,6 @@ def _next_commands(template: Template | None, folder: Path) -> list[str]:
 
 def _unwritable(folder: Path, error: OSError) -> EnvironmentProblem:
     found = f"{error.strerror or error}"
-    return EnvironmentProblem(
-        Problem("LS327", f"{folder} cannot be made", None, "a folder that can be written", found)
+    return EnvironmentProblem.of(
+        "LS327", f"{folder} cannot be made", None, "a folder that can be written", found
     )

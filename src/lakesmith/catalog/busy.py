@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from lakesmith.errors import LockedError, Problem
+from lakesmith.errors import LockedError
 
 WAIT_SECONDS: Final = 10.0
 """Maximum wait of a statement; other writers take milliseconds, and a command must not seem to hang."""
@@ -73,13 +73,11 @@ def code_of(error: sqlite3.Error) -> int:
 
 def locked(db: Path, seconds: float) -> LockedError:
     """LS702: the file was held for as long as it was waited for."""
-    return LockedError(
-        Problem(
-            "LS702",
-            HELD.format(f" {db}"),
-            expected=f"a lock that is given back within {seconds:g} s",
-            hint=WHAT_TO_DO,
-        )
+    return LockedError.of(
+        "LS702",
+        HELD.format(f" {db}"),
+        expected=f"a lock that is given back within {seconds:g} s",
+        hint=WHAT_TO_DO,
     )
 
 

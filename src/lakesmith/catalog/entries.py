@@ -92,9 +92,7 @@ def _key(entry: Entry) -> tuple[str, str, str]:
 
 def _moved(name: TableName, found: str) -> StateError:
     hint = "end what writes to it, and try again: nothing was changed"
-    return StateError(
-        Problem("LS511", f"the catalog's entry of {name} cannot be changed", found=found, hint=hint)
-    )
+    return StateError.of("LS511", f"the catalog's entry of {name} cannot be changed", found=found, hint=hint)
 
 
 def folder_of(location: str) -> Path:
@@ -135,7 +133,7 @@ def read_unfinished(state_dir: Path) -> Unfinished | None:
             f"{_unfinished(state_dir)} cannot be read",
             "call the drop or the rename again that was begun",
         )
-        raise StateError(Problem("LS513", what, None, found=str(error), hint=hint)) from error
+        raise StateError.of("LS513", what, None, found=str(error), hint=hint) from error
 
 
 def begin(state_dir: Path, unfinished: Unfinished) -> None:

@@ -40,16 +40,14 @@ def newest_compaction(state: TableState, pinned: int | None) -> int | None:
 
 def lost_sidecar(table: TableName, what: str, found: str) -> StateError:
     """LS508: ``what`` belongs to ``table`` and is not as its record says."""
-    return StateError(
-        Problem(
-            "LS508",
-            f"{what} is not as the last published batch left it",
-            expected="the snapshot that the table's progress record pins",
-            found=found,
-            hint="'lakesmith register' enters it again where its files are there; a derived table's is made "
-            "again by"
-            f" lakesmith run --full-refresh {table}",
-        )
+    return StateError.of(
+        "LS508",
+        f"{what} is not as the last published batch left it",
+        expected="the snapshot that the table's progress record pins",
+        found=found,
+        hint="'lakesmith register' enters it again where its files are there; a derived table's is made "
+        "again by"
+        f" lakesmith run --full-refresh {table}",
     )
 
 

@@ -17,7 +17,7 @@ from enum import StrEnum
 from lakesmith.catalog.progress import live_rows, record_of
 from lakesmith.catalog.record import SUMMARY_KEY, Account, Record, Versions
 from lakesmith.catalog.state import MAIN, RECORD_TAG, Snapshot, TableState
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import UsageError
 
 _ENGINE_MARKS = {
     "spark.app.id": "spark",
@@ -273,7 +273,7 @@ def _head_at(state: TableState, text: str, moment: datetime, now: datetime) -> i
         return heads[-1]
     found = "in the future" if moment > now else f"before anything that is known of {state.name}"
     what = f"there is nothing to read as of {text!r}"
-    raise UsageError(Problem("LS231", what, None, _range(past), found, _HISTORY_HINT.format(state.name)))
+    raise UsageError.of("LS231", what, None, _range(past), found, _HISTORY_HINT.format(state.name))
 
 
 def _range(past: tuple[tuple[int, int], ...]) -> str:
@@ -290,7 +290,7 @@ def _not_understood(state: TableState, text: str, found: str) -> UsageError:
         ", written like 2026-01-31, 2026-01-31T12:30:00+01:00 or '2 hours ago'"
     )
     what = f"{text!r} is no point of {state.name}'s past"
-    return UsageError(Problem("LS230", what, None, expected, found, _HISTORY_HINT.format(state.name)))
+    return UsageError.of("LS230", what, None, expected, found, _HISTORY_HINT.format(state.name))
 
 
 def _in_words(ms: int) -> str:

@@ -28,7 +28,7 @@ from lakesmith import limits
 from lakesmith.catalog.busy import is_in_doubt, looked_up
 from lakesmith.catalog.lock import MAINTENANCE
 from lakesmith.catalog.metadata import plain_location
-from lakesmith.errors import LockedError, Problem, StateError
+from lakesmith.errors import LockedError, StateError
 from lakesmith.project.layout import RESERVED_LAYER
 
 LASTS_SECONDS: Final = 120.0
@@ -133,16 +133,14 @@ class LeaseTable:
 
     def _require_home(self, location: str) -> None:
         if self._home is not None and not f"{_place(location)}/".startswith(f"{_place(self._home)}/"):
-            raise StateError(
-                Problem(
-                    "LS525",
-                    "the catalog names the tables of another warehouse, so nothing is written",
-                    expected=f"tables in {self._home}, the target's warehouse",
-                    found=f"the lease of the project in {location}",
-                    hint="a catalog's database that was copied names the original's files: begin with an "
-                    "empty database, or give the"
-                    " target its own warehouse back",
-                )
+            raise StateError.of(
+                "LS525",
+                "the catalog names the tables of another warehouse, so nothing is written",
+                expected=f"tables in {self._home}, the target's warehouse",
+                found=f"the lease of the project in {location}",
+                hint="a catalog's database that was copied names the original's files: begin with an "
+                "empty database, or give the"
+                " target its own warehouse back",
             )
 
     def _write(self, table: Any, lease: Lease) -> None:
@@ -238,12 +236,10 @@ def _let_go(step: Callable[[], object]) -> None:
 
 def _taken(other: Lease) -> LockedError:
     until = datetime.fromtimestamp(other.until_ms / 1000, UTC).strftime("%H:%M:%S")
-    return LockedError(
-        Problem(
-            "LS703",
-            "another runner is at work on this target",
-            expected="one at a time, so that nothing is computed twice",
-            found=f"held by {other}; its lease runs until {until} UTC, and longer while it works",
-            hint="wait for it (--wait SECONDS), or end it: after a kill the lease runs out by itself",
-        )
+    return LockedError.of(
+        "LS703",
+        "another runner is at work on this target",
+        expected="one at a time, so that nothing is computed twice",
+        found=f"held by {other}; its lease runs until {until} UTC, and longer while it works",
+        hint="wait for it (--wait SECONDS), or end it: after a kill the lease runs out by itself",
     )

@@ -25,7 +25,7 @@ from lakesmith.catalog.metadata import load_metadata, local_path, plain_location
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.catalog.record_commit import RecordCommit
 from lakesmith.catalog.state import TableState
-from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem, StateError
+from lakesmith.errors import EnvironmentProblem, LakesmithError, StateError
 from lakesmith.project.definitions import TableName
 from lakesmith.project.scratch import can_write
 
@@ -262,28 +262,24 @@ class LocalCatalog:
         """What it means that the file cannot be read or written: LS702 or LS320."""
         if busy.is_busy(error):
             return busy.locked(self.db, self.busy_seconds)
-        return EnvironmentProblem(
-            Problem(
-                "LS320",
-                f"the catalog {self.db} cannot be used",
-                expected="an SQLite file with Iceberg's table iceberg_tables (schema V1)",
-                found=str(error),
-                hint="fix the folder's permissions, or restore the file (and its -wal) from a backup;"
-                " the tables' own files are not touched",
-            )
+        return EnvironmentProblem.of(
+            "LS320",
+            f"the catalog {self.db} cannot be used",
+            expected="an SQLite file with Iceberg's table iceberg_tables (schema V1)",
+            found=str(error),
+            hint="fix the folder's permissions, or restore the file (and its -wal) from a backup;"
+            " the tables' own files are not touched",
         )
 
 
 def _lost(name: str, location: str) -> StateError:
     others = any(local_path(location).parent.glob("*.metadata.json"))
     back = "; or 'lakesmith register' enters the newest state whose files are there" if others else ""
-    return StateError(
-        Problem(
-            "LS504",
-            f"the Iceberg metadata of {name} cannot be read",
-            expected=location,
-            found="no such file, though the catalog names it",
-            hint=f"restore the warehouse's files{back}; or, to build the table again from its inputs, run: "
-            f"lakesmith drop {name}",
-        )
+    return StateError.of(
+        "LS504",
+        f"the Iceberg metadata of {name} cannot be read",
+        expected=location,
+        found="no such file, though the catalog names it",
+        hint=f"restore the warehouse's files{back}; or, to build the table again from its inputs, run: "
+        f"lakesmith drop {name}",
     )

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import NoReturn
 
 from lakesmith import limits
-from lakesmith.errors import EnvironmentProblem, LockedError, Problem
+from lakesmith.errors import EnvironmentProblem, LockedError
 
 MAINTENANCE = frozenset({"maintain"})
 """Commands that hold the lock for a short piece of work only: other commands wait for them."""
@@ -179,38 +179,32 @@ class ProjectLock:
         if holder is not None and stopped:
             hint = f"it is stopped: let it go on with 'kill -CONT {holder.pid}' or end it, and run again"
         found = f"held by {holder}" if holder else "held by a process that has not said which"
-        return LockedError(
-            Problem(
-                "LS701",
-                "another lakesmith process is at work on this project",
-                None,
-                str(self.path),
-                found,
-                hint,
-            )
+        return LockedError.of(
+            "LS701",
+            "another lakesmith process is at work on this project",
+            None,
+            str(self.path),
+            found,
+            hint,
         )
 
     def _unwritable(self, error: OSError) -> NoReturn:
-        raise EnvironmentProblem(
-            Problem(
-                "LS323",
-                "the project's lock cannot be taken",
-                expected=f"a file that can be written: {self.path}",
-                found=f"{error.strerror or error}",
-                hint="make the folder writable for you, with room on its disk",
-            )
+        raise EnvironmentProblem.of(
+            "LS323",
+            "the project's lock cannot be taken",
+            expected=f"a file that can be written: {self.path}",
+            found=f"{error.strerror or error}",
+            hint="make the folder writable for you, with room on its disk",
         ) from error
 
     def _no_locks(self, error: OSError) -> EnvironmentProblem:
-        return EnvironmentProblem(
-            Problem(
-                "LS324",
-                "the file system of the project's folder has no locks",
-                expected=f"flock on {self.path}",
-                found=f"{error.strerror or error}",
-                hint="put the project's folder on a local disk, or mount the network file system with locks "
-                "(NFS 4)",
-            )
+        return EnvironmentProblem.of(
+            "LS324",
+            "the file system of the project's folder has no locks",
+            expected=f"flock on {self.path}",
+            found=f"{error.strerror or error}",
+            hint="put the project's folder on a local disk, or mount the network file system with locks "
+            "(NFS 4)",
         )
 
 

@@ -18,7 +18,7 @@ from pydantic_core import from_json
 
 from lakesmith.cache import without_collection
 from lakesmith.catalog.state import MAIN, ColumnState, Snapshot, TableState
-from lakesmith.errors import Problem, StateError
+from lakesmith.errors import StateError
 from lakesmith.quoting import quoted_if_odd
 
 NEWEST_FORMAT = 3
@@ -276,13 +276,10 @@ def _struct_field(field: Mapping[str, Any]) -> str:
 
 
 def _unreadable(name: str, location: str, found: str) -> StateError:
-    return StateError(
-        Problem(
-            "LS504",
-            f"the Iceberg metadata of {name} cannot be read",
-            expected=f"table metadata of format 1 to {NEWEST_FORMAT} in {location}",
-            found=found,
-            hint="restore the file; or, to build the table again from its inputs, run: lakesmith drop "
-            f"{name}",
-        )
+    return StateError.of(
+        "LS504",
+        f"the Iceberg metadata of {name} cannot be read",
+        expected=f"table metadata of format 1 to {NEWEST_FORMAT} in {location}",
+        found=found,
+        hint=f"restore the file; or, to build the table again from its inputs, run: lakesmith drop {name}",
     )

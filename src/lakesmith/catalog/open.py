@@ -14,7 +14,7 @@ from lakesmith.catalog.elsewhere import Reading, elsewhere
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.state import TableState
-from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.errors import EnvironmentProblem
 from lakesmith.project.definitions import AS_IN_PROJECT, ExternalTable, Project, TableName, Target
 from lakesmith.project.file_options import as_here
 from lakesmith.project.scratch import scratch_folder
@@ -163,6 +163,6 @@ def _unusable(target: Target, expected: str, found: str, hint: str | None = None
     what = f"the catalog of target {target.name!r} cannot be used"
     if target.type == "hadoop":
         hint = "hadoop has no atomic rename on object stores and PyIceberg cannot read it"
-    return EnvironmentProblem(
-        Problem("LS326", what, target.place, expected, found, hint or "correct the target in lakesmith.yaml")
+    return EnvironmentProblem.of(
+        "LS326", what, target.place, expected, found, hint or "correct the target in lakesmith.yaml"
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lakesmith.catalog.record import SUMMARY_KEY, Record
 from lakesmith.catalog.state import MAIN, RECORD_TAG, Snapshot, TableState
-from lakesmith.errors import Problem, StateError
+from lakesmith.errors import StateError
 
 
 def take_again(table: object) -> str:
@@ -173,13 +173,11 @@ def record_of(state: TableState, snapshot: Snapshot) -> Record | None:
     try:
         return snapshot.record
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StateError(
-            Problem(
-                "LS502",
-                f"the progress record of {state.name} cannot be read",
-                found=f"snapshot {snapshot.snapshot_id}: {error}",
-                hint="use the version of lakesmith that wrote it, or a newer one",
-            )
+        raise StateError.of(
+            "LS502",
+            f"the progress record of {state.name} cannot be read",
+            found=f"snapshot {snapshot.snapshot_id}: {error}",
+            hint="use the version of lakesmith that wrote it, or a newer one",
         ) from error
 
 
@@ -187,14 +185,12 @@ def _no_record(state: TableState, found: str, can_rebuild: bool) -> StateError:
     rollback = "roll main back to a snapshot with a record"
     rebuild = f"rebuild it with 'lakesmith run --full-refresh {state.name}'"
     first, second = (rebuild, f"or {rollback}") if can_rebuild else (rollback, take_again(state.name))
-    return StateError(
-        Problem(
-            "LS501",
-            f"{state.name} has snapshots and no progress record, so nobody knows what it has consumed",
-            expected="a snapshot with a lakesmith record among the ancestors of main",
-            found=found,
-            hint=f"{first}; {second}; or, if the table is not this project's, give yours another name",
-        )
+    return StateError.of(
+        "LS501",
+        f"{state.name} has snapshots and no progress record, so nobody knows what it has consumed",
+        expected="a snapshot with a lakesmith record among the ancestors of main",
+        found=found,
+        hint=f"{first}; {second}; or, if the table is not this project's, give yours another name",
     )
 
 

@@ -28,7 +28,7 @@ from lakesmith.catalog.remote_tables import (
     tables_of,
 )
 from lakesmith.catalog.state import TableState
-from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
+from lakesmith.errors import EnvironmentProblem, LakesmithError
 from lakesmith.project.definitions import AS_IN_PROJECT, Naming, TableName
 from lakesmith.redaction import library_message
 
@@ -226,11 +226,9 @@ class RemoteCatalog:
     def _unreachable(self, error: Exception) -> EnvironmentProblem:
         said = f"{type(error).__name__}: {error}".splitlines()[0]
         found = library_message(said, (), self._secrets)
-        return EnvironmentProblem(
-            Problem(
-                "LS325",
-                f"the {self._properties.get('type')} catalog does not answer",
-                found=found,
-                hint="check the target's catalog settings in lakesmith.yaml, the credentials and the network",
-            )
+        return EnvironmentProblem.of(
+            "LS325",
+            f"the {self._properties.get('type')} catalog does not answer",
+            found=found,
+            hint="check the target's catalog settings in lakesmith.yaml, the credentials and the network",
         )

@@ -10,7 +10,7 @@ from typing import TypeVar
 import typer
 
 from lakesmith.api.results import Change, P, R, Result
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import UsageError
 
 T = TypeVar("T", bound=Result)
 
@@ -26,7 +26,7 @@ def agreed(question: str, yes: bool, as_json: bool) -> bool:
         return True
     if as_json or not asks():
         expected, hint = "a terminal to confirm on, or --yes", "add --yes to confirm"
-        raise UsageError(Problem("LS227", question, None, expected, "no terminal", hint))
+        raise UsageError.of("LS227", question, None, expected, "no terminal", hint)
     return typer.confirm(question)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from lakesmith.connect.model import SQLITE, Engine
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import UsageError
 from lakesmith.project.nearest import did_you_mean
 
 _SHARED: Final = ("glue", "s3tables", "rest", "jdbc")
@@ -84,6 +84,4 @@ def engine_named(name: str) -> Engine:
         if engine.name == name.lower():
             return engine
     what = f"there is no snippet for an engine {name!r}"
-    raise UsageError(
-        Problem("LS254", what, None, f"one of {', '.join(names)}", hint=did_you_mean(name, names))
-    )
+    raise UsageError.of("LS254", what, None, f"one of {', '.join(names)}", hint=did_you_mean(name, names))

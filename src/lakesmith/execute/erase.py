@@ -17,7 +17,7 @@ from typing import Any
 
 from lakesmith.catalog.family import hold_of
 from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG, TableState
-from lakesmith.errors import Problem, StateError, UsageError
+from lakesmith.errors import StateError, UsageError
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.maintenance import known_states
@@ -141,7 +141,7 @@ def _require_free(lake: Lake, name: TableName, state: TableState) -> None:
     if hold_of(state) is not None:
         what = f"{name} is held, so nothing can be erased from it"
         hint = f"lakesmith release {name}"
-        raise StateError(Problem("LS523", what, None, "a table that runs bring on", hint=hint))
+        raise StateError.of("LS523", what, None, "a table that runs bring on", hint=hint)
 
 
 def _tags(
@@ -159,15 +159,13 @@ def _no_source(
     graph: Graph, asked: TableName, persons: ErasureFilter, above: Iterable[TableName]
 ) -> UsageError:
     sources = listed(map(str, above))
-    return UsageError(
-        Problem(
-            "LS259",
-            f"no table with a source that {asked} is made from has {' and '.join(persons.columns)}",
-            graph.node(asked).definition.place,
-            "columns of a table whose rows came from files or events",
-            f"made from {sources}" if sources else "a table that was never run",
-            "name one of these tables, and its own columns",
-        )
+    return UsageError.of(
+        "LS259",
+        f"no table with a source that {asked} is made from has {' and '.join(persons.columns)}",
+        graph.node(asked).definition.place,
+        "columns of a table whose rows came from files or events",
+        f"made from {sources}" if sources else "a table that was never run",
+        "name one of these tables, and its own columns",
     )
 
 

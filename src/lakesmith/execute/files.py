@@ -199,8 +199,8 @@ def _find(by_path: dict[str, FileLine], text: str, root: Path, here: Path) -> Fi
     if len(same_name) == 1:
         return by_path[same_name[0]]
     if same_name:
-        raise UsageError(
-            Problem("LS211", f"{text} is the name of several files", None, "one of", listed(same_name))
+        raise UsageError.of(
+            "LS211", f"{text} is the name of several files", None, "one of", listed(same_name)
         )
     raise UsageError(_unknown(text, by_path))
 
@@ -275,7 +275,7 @@ def _check(
     both = {line.path for line in skip} & {line.path for line in forget}
     if both:
         what = f"{min(both)} can be skipped or forgotten, not both"
-        raise UsageError(Problem("LS212", what, None, "one of the two"))
+        raise UsageError.of("LS212", what, None, "one of the two")
     for line in forget:
         if line.batch is None or line.state is FileState.FORGOTTEN:
             raise UsageError(_nothing_to_forget(line))

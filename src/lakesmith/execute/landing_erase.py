@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from time import time_ns
 from typing import Final
 
-from lakesmith.errors import Problem, SourceError, UsageError
+from lakesmith.errors import SourceError, UsageError
 from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import OnErase, Source, TableDefinition, TableName, is_object
 from lakesmith.sources.identity import same_status, stat_file, with_fingerprints
@@ -125,16 +125,14 @@ def require_choices(files: Sequence[LandingFile]) -> None:
         return
     more = f" and {len(open_) - 3} more" if open_[3:] else ""
     found = ", ".join(file.path for file in open_[:3]) + more
-    raise UsageError(
-        Problem(
-            "LS260",
-            f"{len(open_)} landing file{'s' if open_[1:] else ''} hold rows of theirs, and nothing "
-            "says what becomes of them",
-            open_[0].source.place,
-            "on_erase: rewrite, on_erase: remove (the other rows are in the table) or on_erase: keep",
-            found,
-            "nothing was erased yet: set on_erase where the files are declared, and call it again",
-        )
+    raise UsageError.of(
+        "LS260",
+        f"{len(open_)} landing file{'s' if open_[1:] else ''} hold rows of theirs, and nothing "
+        "says what becomes of them",
+        open_[0].source.place,
+        "on_erase: rewrite, on_erase: remove (the other rows are in the table) or on_erase: keep",
+        found,
+        "nothing was erased yet: set on_erase where the files are declared, and call it again",
     )
 
 
@@ -143,7 +141,7 @@ def _require_rewritable(files: Iterable[LandingFile]) -> None:
         if file.is_rewritten and file.choice is OnErase.REWRITE and (why := why_not(file.source)) is not None:
             expected = "on_erase: remove (the other rows are in the table) or on_erase: keep"
             what = f"{file.path} has rows of theirs and cannot be rewritten: {why}"
-            raise UsageError(Problem("LS261", what, file.source.place, expected, "on_erase: rewrite"))
+            raise UsageError.of("LS261", what, file.source.place, expected, "on_erase: rewrite")
 
 
 def remove(lake: Lake, file: LandingFile) -> None:

@@ -78,7 +78,7 @@ def _parsed(source: str, path: Path) -> ast.Module:
         return ast.parse(source)
     except SyntaxError as error:
         place = Place(path.as_posix(), error.lineno)
-        raise ProjectError(Problem("LS101", "this is not Python", place, found=error.msg)) from error
+        raise ProjectError.of("LS101", "this is not Python", place, found=error.msg) from error
 
 
 def _imported(tree: ast.Module, package: _Name) -> Iterator[_Name]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import UsageError
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.graph.graph import Graph, select
@@ -33,7 +33,7 @@ class Opened:
         if len(found) == 1:
             return found[0]
         names = listed(map(str, found))
-        raise UsageError(Problem("LS205", f"{text} is more than one table", None, "one table", names))
+        raise UsageError.of("LS205", f"{text} is more than one table", None, "one table", names)
 
     def one_of_ours(self, text: str) -> TableName:
         """As ``one``. Raises UsageError LS221 for a table of others, which is only read."""
@@ -41,7 +41,7 @@ class Opened:
         definition = self.graph.node(name).definition
         if definition.external is not None:
             what = f"{name} is a table of others: it is read, and left as it is"
-            raise UsageError(Problem("LS221", what, definition.place, "a table of this project"))
+            raise UsageError.of("LS221", what, definition.place, "a table of this project")
         return name
 
     def decider(
@@ -79,21 +79,19 @@ class Opened:
         definition = self.graph.node(name).definition
         if definition.external is not None:
             what = f"{name} cannot be rebuilt: it is a table of others"
-            raise UsageError(Problem("LS220", what, definition.place, "a derived table", "a table of others"))
+            raise UsageError.of("LS220", what, definition.place, "a derived table", "a table of others")
         if definition.is_sourced:
             of_topic = definition.has_topics
             origin = "records of a topic, and they" if of_topic else "files, and files"
             again = f"to take files again, forget them: lakesmith files {name} --forget FILE"
             afresh = f"lakesmith drop {name} has the next run take what the topic still has"
-            raise UsageError(
-                Problem(
-                    "LS220",
-                    f"{name} cannot be rebuilt: its rows came from {origin} may be gone by now",
-                    place=definition.place,
-                    expected="a derived table",
-                    found="a table with a source",
-                    hint=afresh if of_topic else again,
-                )
+            raise UsageError.of(
+                "LS220",
+                f"{name} cannot be rebuilt: its rows came from {origin} may be gone by now",
+                place=definition.place,
+                expected="a derived table",
+                found="a table with a source",
+                hint=afresh if of_topic else again,
             )
 
 

@@ -27,7 +27,7 @@ from lakesmith.catalog.entries import Entry, change_entries
 from lakesmith.catalog.home import Away
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import GZIP_MAGIC, json_of, local_path
-from lakesmith.errors import Problem, StateError
+from lakesmith.errors import StateError
 from lakesmith.execute.faults import reach
 from lakesmith.whole_file import write_whole
 
@@ -276,14 +276,11 @@ class _Lost:
 
 
 def _not_whole(path: Path, found: str) -> StateError:
-    return StateError(
-        Problem(
-            "LS526",
-            "the files in this folder are not a whole copy of the project's tables, so the catalog was "
-            "left as it was",
-            expected=str(path),
-            found=found,
-            hint="copy the project's folder again, while no run and no maintenance is at work in the "
-            "original",
-        )
+    return StateError.of(
+        "LS526",
+        "the files in this folder are not a whole copy of the project's tables, so the catalog was "
+        "left as it was",
+        expected=str(path),
+        found=found,
+        hint="copy the project's folder again, while no run and no maintenance is at work in the original",
     )

@@ -11,7 +11,7 @@ from typing import Any, Final
 from lakesmith.catalog.family import family
 from lakesmith.catalog.history import resolve_as_of
 from lakesmith.catalog.state import MAIN, RECORD_TAG, TableState
-from lakesmith.errors import Problem, StateError, UsageError
+from lakesmith.errors import StateError, UsageError
 from lakesmith.execute.files import FileLine, FileReport, FileState, file_report
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.graph.graph import Graph
@@ -135,22 +135,20 @@ def _gone_segments(report: FileReport, then: LedgerView) -> list[str]:
 def never_written(name: TableName) -> UsageError:
     """LS255: there is no past to look at."""
     what = f"{name} was never written, so it has no past"
-    return UsageError(Problem("LS255", what, None, "a table with batches"))
+    return UsageError.of("LS255", what, None, "a table with batches")
 
 
 def lost_files(name: TableName, gone: Sequence[str]) -> StateError:
     """LS519: rows that would not come back."""
     more = f" and {len(gone) - 3:,} more" if gone[3:] else ""
-    return StateError(
-        Problem(
-            "LS519",
-            f"the rows of {len(gone):,} file{'s' if gone[1:] else ''} that {name} took since would not "
-            "come back: nothing lies there any more",
-            expected="the files that were ingested since, so that the next run ingests them again",
-            found=f"gone: {', '.join(gone[:3])}{more}",
-            hint="bring them back, or add --lossy to give their rows up; until they expire the snapshots of "
-            "now still have them",
-        )
+    return StateError.of(
+        "LS519",
+        f"the rows of {len(gone):,} file{'s' if gone[1:] else ''} that {name} took since would not "
+        "come back: nothing lies there any more",
+        expected="the files that were ingested since, so that the next run ingests them again",
+        found=f"gone: {', '.join(gone[:3])}{more}",
+        hint="bring them back, or add --lossy to give their rows up; until they expire the snapshots of "
+        "now still have them",
     )
 
 
@@ -180,7 +178,7 @@ def known_name(text: str) -> str:
         return text
     expected = "a letter, and then letters, digits, _ - and ."
     hint = f"{MAIN!r} and names that begin with {_OWN!r} are taken"
-    raise UsageError(Problem("LS256", f"{text!r} cannot be the name of a tag", None, expected, hint=hint))
+    raise UsageError.of("LS256", f"{text!r} cannot be the name of a tag", None, expected, hint=hint)
 
 
 def own_states(lake: Lake) -> dict[TableName, TableState]:
@@ -219,7 +217,7 @@ def to_be_tagged(
         what = f"there is a tag {name} already, and the lake has moved on since"
         found = f"{', '.join(elsewhere[:3])}{' and others' if elsewhere[3:] else ''}"
         hint = f"take another name, or add --replace; lakesmith untag {name} takes it away"
-        raise StateError(Problem("LS522", what, None, "a new name", found, hint))
+        raise StateError.of("LS522", what, None, "a new name", found, hint)
     return {table: state for table, state in states.items() if state.refs.get(name) != state.refs[MAIN]}
 
 
@@ -236,7 +234,5 @@ def to_be_untagged(
         names = [tag.name for tag in tags_of(states)]
         expected = ", ".join(names) or "a tag; there are no tags yet"
         hint = did_you_mean(name, names)
-        raise UsageError(
-            Problem("LS257", f"there is no tag {name} in {project.name}", None, expected, hint=hint)
-        )
+        raise UsageError.of("LS257", f"there is no tag {name} in {project.name}", None, expected, hint=hint)
     return found

@@ -11,7 +11,7 @@ from threading import Lock
 
 from lakesmith import limits
 from lakesmith.catalog.lock import ProjectLock
-from lakesmith.errors import LakesmithError, Problem, RunError
+from lakesmith.errors import LakesmithError, RunError
 from lakesmith.execute.advance import publish_advance, takes_spark
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import Engine, NotIncremental, Outdated, RunStopped, Unanswered
@@ -154,14 +154,12 @@ class Walk:
 
 
 def _never_still(name: TableName) -> RunError:
-    return RunError(
-        Problem(
-            "LS612",
-            f"{name} or its files changed in each of {TRIES} tries",
-            expected="a table and files that nobody changes while a batch is read and published",
-            found="other writers at every try",
-            hint="stop the other writer, or give files time to be written: min_age on the source",
-        )
+    return RunError.of(
+        "LS612",
+        f"{name} or its files changed in each of {TRIES} tries",
+        expected="a table and files that nobody changes while a batch is read and published",
+        found="other writers at every try",
+        hint="stop the other writer, or give files time to be written: min_age on the source",
     )
 
 

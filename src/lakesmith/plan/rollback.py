@@ -115,14 +115,12 @@ def _missing(move: Move, tables: Tables) -> Problem | None:
 
 
 def _no_point(state: TableState, snapshot: int) -> StateError:
-    return StateError(
-        Problem(
-            "LS518",
-            f"{state.name} cannot go back to snapshot {snapshot}",
-            expected="a point of its past: what readers saw, with a batch that made it",
-            found="a snapshot inside a batch, of a branch, or from before the table belonged to this project",
-            hint=f"see 'lakesmith history {state.name}'",
-        )
+    return StateError.of(
+        "LS518",
+        f"{state.name} cannot go back to snapshot {snapshot}",
+        expected="a point of its past: what readers saw, with a batch that made it",
+        found="a snapshot inside a batch, of a branch, or from before the table belonged to this project",
+        hint=f"see 'lakesmith history {state.name}'",
     )
 
 

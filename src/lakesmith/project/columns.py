@@ -74,7 +74,7 @@ def _schema(text: str, file: str) -> dict[str, Any]:
     fields = schema.get("fields") if isinstance(schema, dict) and schema.get("type") == "record" else None
     if not isinstance(fields, list) or not fields or not all(isinstance(field, dict) for field in fields):
         what = "this Avro schema is no record"
-        raise ProjectError(Problem("LS113", what, Place(file, 1), '{"type": "record", "fields": [ ... ]}'))
+        raise ProjectError.of("LS113", what, Place(file, 1), '{"type": "record", "fields": [ ... ]}')
     return schema  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.errors import Place, ProjectError
 
 PROJECT_FILE = "lakesmith.yaml"
 """The file that makes a folder a project."""
@@ -114,4 +114,4 @@ def _is_hidden(part: str) -> bool:
 
 
 def _unreadable(path: str, expected: str, found: str) -> ProjectError:
-    return ProjectError(Problem("LS101", f"{path} cannot be read", Place(path), expected, found))
+    return ProjectError.of("LS101", f"{path} cannot be read", Place(path), expected, found)

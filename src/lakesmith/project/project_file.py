@@ -110,10 +110,8 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
     """
     if not files.exists(PROJECT_FILE):
         hint = "go to the project's folder or name it with --project; lakesmith init makes a new one"
-        raise ProjectError(
-            Problem(
-                "LS119", "this folder is no project", Place(PROJECT_FILE), PROJECT_FILE, "no such file", hint
-            )
+        raise ProjectError.of(
+            "LS119", "this folder is no project", Place(PROJECT_FILE), PROJECT_FILE, "no such file", hint
         )
     document = read_yaml(files.read(PROJECT_FILE), PROJECT_FILE)
     chosen = _chosen(document, target)

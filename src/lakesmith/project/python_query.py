@@ -43,7 +43,7 @@ def _tree(source: str, file: str) -> ast.Module:
     except (SyntaxError, ValueError) as error:
         line = error.lineno if isinstance(error, SyntaxError) else None
         said = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise ProjectError(Problem("LS101", "this is not Python", Place(file, line), found=said)) from error
+        raise ProjectError.of("LS101", "this is not Python", Place(file, line), found=said) from error
 
 
 def _function(tree: ast.Module, file: str, settings: PythonSettings) -> ast.FunctionDef:
@@ -55,7 +55,7 @@ def _function(tree: ast.Module, file: str, settings: PythonSettings) -> ast.Func
     hint = f"rename it, or name it in the table's YAML: function: {known}"
     what = f"there is no function {settings.function!r}"
     expected = f"def {settings.function}(…)"
-    raise ProjectError(Problem("LS116", what, Place(file, 1), expected, found, hint))
+    raise ProjectError.of("LS116", what, Place(file, 1), expected, found, hint)
 
 
 def _arguments(

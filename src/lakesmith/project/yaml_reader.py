@@ -111,9 +111,9 @@ def _compose(text: str, file: str) -> Node | None:
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         found = f"the character U+{ord(text[error.position]):04X}"
-        raise ProjectError(Problem("LS101", "this is not YAML", Place(file, line), found=found)) from error
+        raise ProjectError.of("LS101", "this is not YAML", Place(file, line), found=found) from error
     except RecursionError as error:
-        raise ProjectError(Problem("LS101", "this YAML is nested too deeply", Place(file, 1))) from error
+        raise ProjectError.of("LS101", "this YAML is nested too deeply", Place(file, 1)) from error
     return node
 
 

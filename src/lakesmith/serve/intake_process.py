@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from lakesmith.errors import EnvironmentProblem, Problem, UsageError
+from lakesmith.errors import EnvironmentProblem, UsageError
 from lakesmith.serve.state import IntakeState
 
 _PATIENCE_SECONDS: Final = 15.0
@@ -94,15 +94,13 @@ def _no_port(host: str, port: int, error: OSError) -> UsageError:
     hint = (
         "end the process that listens there, or choose another port" if is_used else "choose another address"
     )
-    return UsageError(
-        Problem(
-            "LS275",
-            f"events cannot be taken at {host}, port {port}",
-            None,
-            "an address of this machine, and a port that nobody listens on",
-            error.strerror or str(error),
-            f"{hint}: lakesmith up --host ... --port ...",
-        )
+    return UsageError.of(
+        "LS275",
+        f"events cannot be taken at {host}, port {port}",
+        None,
+        "an address of this machine, and a port that nobody listens on",
+        error.strerror or str(error),
+        f"{hint}: lakesmith up --host ... --port ...",
     )
 
 
@@ -220,11 +218,9 @@ def _how(code: int) -> str:
 def require_server() -> None:
     """Raises EnvironmentProblem LS309 where events cannot be taken."""
     if find_spec("uvicorn") is None:
-        raise EnvironmentProblem(
-            Problem(
-                "LS309",
-                "the package uvicorn, which takes events over HTTP, is not installed",
-                expected="lakesmith with its extra `live`",
-                hint="pip install 'lakesmith[live]'",
-            )
+        raise EnvironmentProblem.of(
+            "LS309",
+            "the package uvicorn, which takes events over HTTP, is not installed",
+            expected="lakesmith with its extra `live`",
+            hint="pip install 'lakesmith[live]'",
         )

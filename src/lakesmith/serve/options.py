@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import UsageError
 
 _STOP_SECONDS = 300
 """Seconds that a batch may take to end before the service is killed. Nothing is lost by that: it is done again."""
@@ -120,4 +120,4 @@ def certificate_and_key(certificate: Path | None, key: Path | None) -> tuple[Pat
 
 
 def _wrong(found: str, expected: str) -> UsageError:
-    return UsageError(Problem("LS274", "events cannot be taken over HTTPS", None, expected, found))
+    return UsageError.of("LS274", "events cannot be taken over HTTPS", None, expected, found)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import UsageError
 from lakesmith.project.definitions import HttpSource, Project, TableDefinition
 from lakesmith.redaction import secrets_in
 
@@ -35,15 +35,13 @@ def tokens_of(each: EventSource, environment: Mapping[str, str]) -> tuple[str, .
     """The bearer tokens of a source. Raises UsageError LS271 for a variable that is not set, or empty."""
     for name in each.source.tokens:
         if not environment.get(name):
-            raise UsageError(
-                Problem(
-                    "LS271",
-                    f"the environment has no token for {each.source.url_path}",
-                    each.source.place,
-                    expected=f"a value in {name}",
-                    found="nothing",
-                    hint=f"export {name}=...",
-                )
+            raise UsageError.of(
+                "LS271",
+                f"the environment has no token for {each.source.url_path}",
+                each.source.place,
+                expected=f"a value in {name}",
+                found="nothing",
+                hint=f"export {name}=...",
             )
     return tuple(environment[name] for name in each.source.tokens)
 
@@ -55,15 +53,13 @@ def _sources(tables: Sequence[TableDefinition], root: Path) -> Iterator[EventSou
 
 
 def _same_path(one: EventSource, other: EventSource) -> UsageError:
-    return UsageError(
-        Problem(
-            "LS270",
-            f"{other.table.name} and {one.table.name} take events at one path",
-            one.source.place,
-            expected="a path for each",
-            found=one.source.url_path,
-            hint="give one of them another path; a table that derives from the other may read its events",
-        )
+    return UsageError.of(
+        "LS270",
+        f"{other.table.name} and {one.table.name} take events at one path",
+        one.source.place,
+        expected="a path for each",
+        found=one.source.url_path,
+        hint="give one of them another path; a table that derives from the other may read its events",
     )
 
 
@@ -82,7 +78,7 @@ def chosen(sources: Sequence[EventSource], name: str | None) -> EventSource:
             "several sources take events",
             "name the table, or the path, that events are to be sent to",
         )
-    raise UsageError(Problem("LS272", what, None, "one source of events", ways, hint))
+    raise UsageError.of("LS272", what, None, "one source of events", ways, hint)
 
 
 def url_of(each: EventSource, base: str) -> SplitResult:
@@ -94,7 +90,7 @@ def url_of(each: EventSource, base: str) -> SplitResult:
         is_right = False
     if not is_right or secrets_in(base) != ():
         expected = "such as http://127.0.0.1:8080, without a user or password"
-        raise UsageError(Problem("LS273", "not the URL of an intake", None, expected))
+        raise UsageError.of("LS273", "not the URL of an intake", None, expected)
     return parts._replace(path=parts.path.rstrip("/") + each.source.url_path, query="", fragment="")
 
 

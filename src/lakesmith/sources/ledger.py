@@ -24,7 +24,7 @@ from lakesmith import limits
 from lakesmith.catalog import busy
 from lakesmith.catalog.busy import is_in_doubt
 from lakesmith.catalog.record import Pin
-from lakesmith.errors import LockedError, Problem, SourceError, StateError
+from lakesmith.errors import LockedError, SourceError, StateError
 from lakesmith.project.definitions import TableName
 from lakesmith.sources import ledger_table
 from lakesmith.sources.folded import NOTHING, Folding, fold
@@ -180,27 +180,21 @@ def _check_entries(table: TableName, entries: Sequence[LedgerEntry]) -> None:
     twice = [path for path, count in Counter(entry.file.path for entry in entries).items() if count > 1]
     if twice:
         sources = sorted({entry.source for entry in entries if entry.file.path == twice[0]})
-        raise SourceError(
-            Problem(
-                "LS412",
-                f"{table}: one file is matched by two sources",
-                expected="each file in one source: a table ingests a file once",
-                found=f"{printable(twice[0])} in {' and '.join(sources)} ({len(twice)} such files)",
-                hint="make the sources' `path` or `pattern` disjoint",
-            )
+        raise SourceError.of(
+            "LS412",
+            f"{table}: one file is matched by two sources",
+            expected="each file in one source: a table ingests a file once",
+            found=f"{printable(twice[0])} in {' and '.join(sources)} ({len(twice)} such files)",
+            hint="make the sources' `path` or `pattern` disjoint",
         )
 
 
 def _not_as_written(table: TableName, branch: str) -> StateError:
-    return StateError(
-        Problem(
-            "LS544",
-            f"{table}: an append to its file ledger was committed, but not as it was written",
-            expected=f"branch {branch} one snapshot after the pinned one, with the pinned lines and the new"
-            " ones",
-            hint="run again; nothing of this attempt counts. If it stays, something else writes to the"
-            " ledger",
-        )
+    return StateError.of(
+        "LS544",
+        f"{table}: an append to its file ledger was committed, but not as it was written",
+        expected=f"branch {branch} one snapshot after the pinned one, with the pinned lines and the new ones",
+        hint="run again; nothing of this attempt counts. If it stays, something else writes to the ledger",
     )
 
 
@@ -218,15 +212,12 @@ def _retry(table: TableName, step: Callable[[], _T]) -> _T:
 
 
 def _always_busy(table: TableName, last: Exception) -> LockedError:
-    return LockedError(
-        Problem(
-            "LS740",
-            f"{table}: its file ledger cannot be written because others keep the catalog busy",
-            expected=f"to write to it within {busy.TRIES} tries",
-            found=str(last).splitlines()[0],
-            hint="see who holds the catalog (`lakesmith doctor`), then run again: nothing of this attempt"
-            " counts",
-        )
+    return LockedError.of(
+        "LS740",
+        f"{table}: its file ledger cannot be written because others keep the catalog busy",
+        expected=f"to write to it within {busy.TRIES} tries",
+        found=str(last).splitlines()[0],
+        hint="see who holds the catalog (`lakesmith doctor`), then run again: nothing of this attempt counts",
     )
 
 

@@ -11,7 +11,7 @@ from lakesmith.catalog.busy import looked_up
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import take_again
 from lakesmith.catalog.record import Pin
-from lakesmith.errors import Problem, StateError
+from lakesmith.errors import StateError
 from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
 from lakesmith.sources.folded import Folding
@@ -276,13 +276,10 @@ def _schema() -> Any:
 
 
 def _state_error(code: str, table: TableName, what: str, pin: Pin) -> StateError:
-    return StateError(
-        Problem(
-            code,
-            f"{table}: its file ledger {'.'.join(identifier(table))} {what}",
-            expected=f"table {pin.uuid} at snapshot {pin.snapshot}, as the progress record of {table} pins"
-            " it",
-            hint="bring the ledger back ('lakesmith register' enters one whose files are there; or a backup),"
-            f" {take_again(table)}",
-        )
+    return StateError.of(
+        code,
+        f"{table}: its file ledger {'.'.join(identifier(table))} {what}",
+        expected=f"table {pin.uuid} at snapshot {pin.snapshot}, as the progress record of {table} pins it",
+        hint="bring the ledger back ('lakesmith register' enters one whose files are there; or a backup),"
+        f" {take_again(table)}",
     )

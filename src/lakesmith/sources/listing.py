@@ -18,7 +18,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Protocol
 
-from lakesmith.errors import Problem, SourceError
+from lakesmith.errors import SourceError
 from lakesmith.project.definitions import ObjectStore, Source
 from lakesmith.sources.left_out import LeftOut, all_before, is_before, is_left_out
 from lakesmith.sources.model import FileIdentity, Found, LandingFile
@@ -87,17 +87,15 @@ def file_system(source: Source) -> FileSystem:
 
         return ObjectFileSystem()
     if _URI.match(source.path):
-        raise SourceError(
-            Problem(
-                "LS403",
-                f"source {source.name!r}: paths of this kind are not supported yet",
-                source.place,
-                expected="a folder, relative to the project or absolute, or s3://bucket/prefix/",
-                found=source.path.split("?")[0],
-                hint="write s3:// in its place"
-                if source.path.startswith(("s3a://", "s3n://"))
-                else "bring the files to a local or mounted folder and set `path` to it",
-            )
+        raise SourceError.of(
+            "LS403",
+            f"source {source.name!r}: paths of this kind are not supported yet",
+            source.place,
+            expected="a folder, relative to the project or absolute, or s3://bucket/prefix/",
+            found=source.path.split("?")[0],
+            hint="write s3:// in its place"
+            if source.path.startswith(("s3a://", "s3n://"))
+            else "bring the files to a local or mounted folder and set `path` to it",
         )
     return LocalFileSystem()
 
@@ -262,15 +260,13 @@ def _scan(folder: str, source: Source) -> os._ScandirIterator[str]:
 
 
 def _unreadable(folder: str, source: Source, error: OSError) -> SourceError:
-    return SourceError(
-        Problem(
-            "LS404",
-            f"source {source.name!r}: a folder cannot be read",
-            source.place,
-            expected="a folder this user may list",
-            found=f"{printable(folder)}: {error.strerror}",
-            hint="give this user the right to read it, or move it out of the source's folder",
-        )
+    return SourceError.of(
+        "LS404",
+        f"source {source.name!r}: a folder cannot be read",
+        source.place,
+        expected="a folder this user may list",
+        found=f"{printable(folder)}: {error.strerror}",
+        hint="give this user the right to read it, or move it out of the source's folder",
     )
 
 
@@ -284,15 +280,13 @@ def _check_folder(folder: str, source: Source) -> None:
     else:
         return
     what = f"source {source.name!r}: its folder does not exist" if code == "LS401" else None
-    raise SourceError(
-        Problem(
-            code,
-            what or f"source {source.name!r}: its path is not a folder",
-            source.place,
-            expected=f"a folder at {printable(folder)}",
-            found=found,
-            hint=hint,
-        )
+    raise SourceError.of(
+        code,
+        what or f"source {source.name!r}: its path is not a folder",
+        source.place,
+        expected=f"a folder at {printable(folder)}",
+        found=found,
+        hint=hint,
     )
 
 
@@ -315,15 +309,13 @@ def _refuse_undecodable(files: list[FileIdentity], source: Source) -> None:
     bad = [file.path for file in files if not file.path.isascii() and not _is_utf8(file.path)]
     if bad:
         more = f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
-        raise SourceError(
-            Problem(
-                "LS405",
-                f"source {source.name!r}: the names of some files are not UTF-8",
-                source.place,
-                expected="file and folder names in UTF-8",
-                found=", ".join(printable(path) for path in bad[:_SHOWN]) + more,
-                hint="rename them (`convmv -f latin1 -t utf8 --notest FOLDER` does it for Latin-1 names)",
-            )
+        raise SourceError.of(
+            "LS405",
+            f"source {source.name!r}: the names of some files are not UTF-8",
+            source.place,
+            expected="file and folder names in UTF-8",
+            found=", ".join(printable(path) for path in bad[:_SHOWN]) + more,
+            hint="rename them (`convmv -f latin1 -t utf8 --notest FOLDER` does it for Latin-1 names)",
         )
 
 

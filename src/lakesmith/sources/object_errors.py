@@ -11,7 +11,7 @@ import errno
 from dataclasses import dataclass
 from typing import Final
 
-from lakesmith.errors import EnvironmentProblem, Problem, SourceError
+from lakesmith.errors import EnvironmentProblem, SourceError
 from lakesmith.project.definitions import Source
 from lakesmith.sources.names import printable
 
@@ -114,13 +114,11 @@ def not_listed(source: Source, error: Exception) -> Exception:
     if isinstance(error, EnvironmentProblem | SourceError):
         return error
     kind = _BY_CODE.get(code_of(error), _OTHER)
-    return SourceError(
-        Problem(
-            kind.code,
-            f"source {source.name!r}: {kind.what}",
-            source.place,
-            expected=f"{printable(source.path)}, which these credentials may list",
-            found=in_words(error),
-            hint=kind.hint,
-        )
+    return SourceError.of(
+        kind.code,
+        f"source {source.name!r}: {kind.what}",
+        source.place,
+        expected=f"{printable(source.path)}, which these credentials may list",
+        found=in_words(error),
+        hint=kind.hint,
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lakesmith import limits
-from lakesmith.errors import Problem, SourceError
+from lakesmith.errors import SourceError
 from lakesmith.project.definitions import OBJECT_SCHEME, ObjectStore, Source
 from lakesmith.sources.left_out import is_before, is_left_out
 from lakesmith.sources.model import FileIdentity, Found
@@ -206,13 +206,11 @@ def _refuse_an_object(source: Source, prefix: _Prefix) -> None:
     page = prefix.page(Prefix=key, MaxKeys=1) if key and not source.path.endswith(_FOLDER) else {}
     if any(entry["Key"] == key for entry in page.get("Contents", ())):
         name = printable(key.rpartition(_FOLDER)[2])
-        raise SourceError(
-            Problem(
-                "LS402",
-                f"source {source.name!r}: its path is not a folder",
-                source.place,
-                expected=f"what keys begin with, up to a slash: {printable(prefix.path)}",
-                found="an object",
-                hint=f"set `path` to its folder and `pattern: {name!r}`",
-            )
+        raise SourceError.of(
+            "LS402",
+            f"source {source.name!r}: its path is not a folder",
+            source.place,
+            expected=f"what keys begin with, up to a slash: {printable(prefix.path)}",
+            found="an object",
+            hint=f"set `path` to its folder and `pattern: {name!r}`",
         )

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final, Literal, cast
 from xml.etree import ElementTree
 
 from lakesmith import limits
-from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.errors import EnvironmentProblem
 from lakesmith.project.definitions import OBJECT_SCHEME, ObjectStore
 from lakesmith.project.file_options import as_here
 from lakesmith.redaction import secrets_in
@@ -40,9 +40,7 @@ def client_of(store: ObjectStore) -> Any:
     if here.endpoint and not (here.endpoint.startswith("http") and secrets_in(here.endpoint) == ()):
         expected = "a URL such as http://127.0.0.1:9000, without a user or password"
         hint = "correct s3.endpoint of the target's catalog, or AWS_ENDPOINT_URL"
-        raise EnvironmentProblem(
-            Problem("LS339", "the endpoint of S3 cannot be used", None, expected, hint=hint)
-        )
+        raise EnvironmentProblem.of("LS339", "the endpoint of S3 cannot be used", None, expected, hint=hint)
     return _client(here)
 
 
@@ -52,13 +50,11 @@ def _client(store: ObjectStore) -> Any:
         import boto3
         from botocore.config import Config
     except ImportError as error:
-        raise EnvironmentProblem(
-            Problem(
-                "LS330",
-                "the package that reads S3 is not installed",
-                expected="boto3",
-                hint="pip install 'lakesmith[aws]'",
-            )
+        raise EnvironmentProblem.of(
+            "LS330",
+            "the package that reads S3 is not installed",
+            expected="boto3",
+            hint="pip install 'lakesmith[aws]'",
         ) from error
     config = Config(
         max_pool_connections=limits.OBJECT_THREADS,

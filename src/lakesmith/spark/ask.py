@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 
 from lakesmith.catalog.elsewhere import Elsewhere
 from lakesmith.catalog.protocol import CATALOG_NAME
-from lakesmith.errors import Problem, RunError, UsageError
+from lakesmith.errors import RunError, UsageError
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import literal, quoted
 from lakesmith.spark.catalyst.parsed import Objection, Reach, objection
@@ -135,7 +135,7 @@ def _by_names_of_catalog(sql: str) -> str:
     for name, parts in names.items():
         if len(parts) != len(fields(TableName)):
             expected = "a layer and a table, as in the project"
-            raise UsageError(Problem("LS244", f"{name} is not a table of the project", None, expected))
+            raise UsageError.of("LS244", f"{name} is not a table of the project", None, expected)
     return splice(
         sql, analysis, {name: physical(TableName(*map(str.lower, parts))) for name, parts in names.items()}
     )
@@ -148,7 +148,7 @@ def _root_cause_told(session: SessionHandle, secrets: Sequence[str]) -> Iterator
         yield
     except (ParseException, AnalysisException) as error:
         said = explain_failure(error, None, secrets).what.removeprefix("Spark failed: ")
-        raise UsageError(Problem("LS244", f"the query is not right: {said}")) from error
+        raise UsageError.of("LS244", f"the query is not right: {said}") from error
     except (Py4JError, PySparkException) as error:
         raise RunError(explain_failure(error, session.log_path, secrets)) from error
 
@@ -248,18 +248,16 @@ def _require_query(spark: SparkSession, sql: str) -> None:
 def _reaches_out(found: Objection) -> UsageError:
     what, expected = f"the query is refused: {found.reach.value}", "tables, and functions that compute"
     hint = "a table with a source of files reads them" if found.reach is Reach.FILE else None
-    return UsageError(Problem("LS245", what, None, expected, found.name, hint))
+    return UsageError.of("LS245", what, None, expected, found.name, hint)
 
 
 def not_a_query(found: str) -> UsageError:
     """The error for anything but a SELECT."""
-    return UsageError(
-        Problem(
-            "LS241",
-            "only a SELECT can be run: tables change by their definitions alone",
-            None,
-            "SELECT, WITH ... SELECT, FROM ... or VALUES",
-            found,
-            "to change a table, change its file and run lakesmith run",
-        )
+    return UsageError.of(
+        "LS241",
+        "only a SELECT can be run: tables change by their definitions alone",
+        None,
+        "SELECT, WITH ... SELECT, FROM ... or VALUES",
+        found,
+        "to change a table, change its file and run lakesmith run",
     )

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from lakesmith.errors import Problem, RunError
+from lakesmith.errors import RunError
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import quoted
@@ -69,7 +69,7 @@ def difference(session: SessionHandle, span: Span, secrets: Sequence[str]) -> It
         except NotIncremental as refused:
             what = f"what changed in {span.name} cannot be computed"
             hint = "compare the two by a query with EXCEPT ALL, each read with query --as-of"
-            raise RunError(Problem("LS622", what, None, found=refused.reason, hint=hint)) from refused
+            raise RunError.of("LS622", what, None, found=refused.reason, hint=hint) from refused
 
 
 def _compared(changes: Changes, span: Span) -> Difference:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.catalog.open import iceberg_properties
-from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem
+from lakesmith.errors import EnvironmentProblem, LakesmithError
 from lakesmith.execute.events import EngineStarted, EngineStarting, Listener
 from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import Project
@@ -81,15 +81,12 @@ def _conf(project: Project) -> dict[str, str]:
 def _require_plain(folder: Path) -> None:
     """Spark fills in ``${env:HOME}`` in its settings, and there is no way to write that it should not."""
     if found := _FILLED_IN.search(str(folder)):
-        raise EnvironmentProblem(
-            Problem(
-                "LS308",
-                f"the project's folder has {found[0]} in its name, which Spark would fill in and write "
-                "elsewhere",
-                expected="a path without ${...}",
-                found=str(folder),
-                hint="rename the folder",
-            )
+        raise EnvironmentProblem.of(
+            "LS308",
+            f"the project's folder has {found[0]} in its name, which Spark would fill in and write elsewhere",
+            expected="a path without ${...}",
+            found=str(folder),
+            hint="rename the folder",
         )
 
 

@@ -13,7 +13,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import UsageError
 from lakesmith.sql.erasure_filter import ErasureFilter
 
 
@@ -62,13 +62,11 @@ def _value(text: str, value: exp.Expr) -> str:
 
 
 def _refused(text: str) -> UsageError:
-    return UsageError(
-        Problem(
-            "LS258",
-            "this does not say whose rows are meant",
-            None,
-            "columns and their values: \"email = 'a@b.c'\" or \"customer_id IN (1, 2) AND region = 'N'\"",
-            text,
-            "find the persons by a query first, and name their values here",
-        )
+    return UsageError.of(
+        "LS258",
+        "this does not say whose rows are meant",
+        None,
+        "columns and their values: \"email = 'a@b.c'\" or \"customer_id IN (1, 2) AND region = 'N'\"",
+        text,
+        "find the persons by a query first, and name their values here",
     )

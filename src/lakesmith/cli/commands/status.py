@@ -18,7 +18,7 @@ from lakesmith.cli.opening import open_lake
 from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgument, TargetOption, command_app
 from lakesmith.cli.render.text import columns_aligned
 from lakesmith.cli.render.up_section import up_lines
-from lakesmith.errors import LakesmithError, Problem, UsageError
+from lakesmith.errors import LakesmithError, UsageError
 
 app = command_app()
 
@@ -59,8 +59,8 @@ def watch_command(root: Path, target: str | None, patterns: tuple[str, ...], as_
     if as_json or not sys.stdout.isatty():
         found = "--json" if as_json else "an output that is no terminal"
         hint = "lakesmith status --json prints the status once, as data"
-        raise UsageError(
-            Problem("LS228", "--watch draws on a terminal", None, "a terminal, and no --json", found, hint)
+        raise UsageError.of(
+            "LS228", "--watch draws on a terminal", None, "a terminal, and no --json", found, hint
         )
     from rich.console import Console
     from rich.live import Live

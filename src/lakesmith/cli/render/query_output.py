@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from lakesmith.api.frames import exact
 from lakesmith.api.words import count, did_you_mean
 from lakesmith.cli.render.text import columns_aligned, terminal_width
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import UsageError
 
 if TYPE_CHECKING:
     from lakesmith.api.frames import QueryResult
@@ -57,7 +57,7 @@ class Shown:
         if self.output not in FORMATS:
             hint = did_you_mean(self.output, FORMATS)
             what, expected = f"there is no format {self.output}", ", ".join(FORMATS)
-            raise UsageError(Problem("LS242", what, None, expected, hint=hint))
+            raise UsageError.of("LS242", what, None, expected, hint=hint)
 
 
 class Columns(Protocol):

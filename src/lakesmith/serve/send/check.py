@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lakesmith.catalog.progress import rows_at
-from lakesmith.errors import Problem, StateError
+from lakesmith.errors import StateError
 from lakesmith.execute.opened import read_project
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.serve.routes import EventSource
@@ -64,7 +64,7 @@ def count_now(root: Path, target: str | None, source: EventSource) -> Counted:
         quarantined_rows(opened.lake, name, facts),
     )
     if rows is None or quarantined is None:
-        raise StateError(Problem("LS520", f"the metadata of {name} does not tell how many rows it has"))
+        raise StateError.of("LS520", f"the metadata of {name} does not tell how many rows it has")
     intakes = opened.lake.source_facts(opened.project.table(name), facts).intakes
     waits = any(intake.take for intake in intakes) or any(source.folder.glob(".*.journal"))
     return Counted(rows, quarantined, not waits)
@@ -75,13 +75,11 @@ def settled(count: Callable[[], Counted], patience: float) -> Counted:
     end = time.monotonic() + patience
     while not (counted := count()).is_settled:
         if time.monotonic() > end:
-            raise StateError(
-                Problem(
-                    "LS521",
-                    f"events of before still wait after {patience:g} seconds: what is sent now could not be told from them",
-                    expected="a run that takes them",
-                    hint="lakesmith up, or lakesmith run; --patience SECONDS waits longer",
-                )
+            raise StateError.of(
+                "LS521",
+                f"events of before still wait after {patience:g} seconds: what is sent now could not be told from them",
+                expected="a run that takes them",
+                hint="lakesmith up, or lakesmith run; --patience SECONDS waits longer",
             )
         time.sleep(_LOOK_SECONDS)
     return counted

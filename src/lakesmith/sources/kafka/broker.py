@@ -182,7 +182,7 @@ def connection_of(source: KafkaSource, environment: Mapping[str, str] = os.envir
     if find_spec("confluent_kafka") is None:
         what = f"source {source.name!r} is a topic in Kafka, and the package confluent-kafka is not installed"
         hint = "pip install 'lakesmith[kafka]'"
-        raise SourceError(Problem("LS312", what, source.place, "lakesmith with its extra `kafka`", hint=hint))
+        raise SourceError.of("LS312", what, source.place, "lakesmith with its extra `kafka`", hint=hint)
     name, fault = source.connection, "it is not set"
     try:
         if text := environment.get(name):
@@ -203,9 +203,7 @@ def java_connection(source: KafkaSource, environment: Mapping[str, str] = os.env
 def _no_connection(source: KafkaSource, name: str, fault: str) -> LakesmithError:
     what = f"source {source.name!r}: the environment does not say how the brokers are reached"
     expected = f"in {name}: host:9092, or properties"
-    return SourceError(
-        Problem("LS460", what, source.place, expected, fault, f"export {name}=host:9092,host2:9092")
-    )
+    return SourceError.of("LS460", what, source.place, expected, fault, f"export {name}=host:9092,host2:9092")
 
 
 def _ask(source: KafkaSource, properties: Mapping[str, str]) -> TopicState:
@@ -285,7 +283,7 @@ def _offsets(client: _Client, topic: str, numbers: list[int], at_end: bool) -> d
 def _no_topic(source: KafkaSource) -> SourceError:
     what = f"source {source.name!r}: there is no topic {source.topic}"
     hint = "create the topic, or correct its name; if it exists, this user may not see it"
-    return SourceError(Problem("LS466", what, source.place, "a topic of this name", "none", hint))
+    return SourceError.of("LS466", what, source.place, "a topic of this name", "none", hint)
 
 
 def _unreachable(source: KafkaSource, error: Exception, secrets: tuple[str, ...]) -> SourceError:
@@ -293,7 +291,7 @@ def _unreachable(source: KafkaSource, error: Exception, secrets: tuple[str, ...]
     what = f"source {source.name!r}: the brokers do not say what is in the topic {source.topic}"
     expected = f"an answer within {_SECONDS:g} s from those that {source.connection} names"
     hint = "nothing was ingested and nothing is lost; the next run asks again"
-    return SourceError(Problem("LS461", what, source.place, expected, said, hint))
+    return SourceError.of("LS461", what, source.place, expected, said, hint)
 
 
 def _in_words(error: Exception) -> str:

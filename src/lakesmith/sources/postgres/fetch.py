@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from lakesmith.errors import Problem, SourceError
+from lakesmith.errors import SourceError
 from lakesmith.project.definitions import PostgresSource, TableName
 from lakesmith.redaction import ENCODE, WITHHELD, library_message
 from lakesmith.sources.postgres.changes import FILE_TIME, Change, NotUniqueError, ReadRow, changes, next_time
@@ -168,15 +168,15 @@ def _url(task: Fetch, environment: Mapping[str, str]) -> str:
     if find_spec("psycopg") is None:
         what = f"{task.table} is read from PostgreSQL, and the package psycopg is not installed"
         hint = "pip install 'lakesmith[postgres]'"
-        raise SourceError(
-            Problem("LS312", what, task.source.place, "lakesmith with its extra `postgres`", hint=hint)
+        raise SourceError.of(
+            "LS312", what, task.source.place, "lakesmith with its extra `postgres`", hint=hint
         )
     if url := environment.get(task.source.connection):
         return url
     what = f"the environment does not say where {task.table} is read from"
     expected = f"a connection in {task.source.connection}"
     hint = f"export {task.source.connection}=postgresql://user:password@host/database"
-    raise SourceError(Problem("LS439", what, task.source.place, expected, "nothing", hint))
+    raise SourceError.of("LS439", what, task.source.place, expected, "nothing", hint)
 
 
 def _is_of_psycopg(error: Exception) -> bool:
@@ -191,7 +191,7 @@ def _unreadable(task: Fetch, error: Exception, url: str) -> SourceError:
     what = f"{task.source.table}, from which {task.table} comes, cannot be read from PostgreSQL"
     hint = "the lake keeps what was read last; the next run tries again"
     hint = f"{hint}; in {task.source.connection}, {ENCODE}" if said == WITHHELD else hint
-    return SourceError(Problem("LS438", what, task.source.place, found=said, hint=hint))
+    return SourceError.of("LS438", what, task.source.place, found=said, hint=hint)
 
 
 def _is_of_a_statement(error: Exception) -> bool:
@@ -203,6 +203,4 @@ def _is_of_a_statement(error: Exception) -> bool:
 def _not_unique(task: Fetch, error: NotUniqueError) -> SourceError:
     what = f"two rows of {task.source.table} have one key"
     hint = "declare more columns as its key"
-    return SourceError(
-        Problem("LS438", what, task.source.place, "a key that tells rows apart", str(error), hint)
-    )
+    return SourceError.of("LS438", what, task.source.place, "a key that tells rows apart", str(error), hint)

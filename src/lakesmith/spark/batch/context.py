@@ -21,7 +21,7 @@ from lakesmith.catalog.progress import most_live_rows
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.record import Account, Pin, Record
 from lakesmith.catalog.state import Snapshot, TableState
-from lakesmith.errors import Problem, RunError
+from lakesmith.errors import RunError
 from lakesmith.execute.engine import Outdated, RunStopped
 from lakesmith.execute.events import BatchReport, Listener, PhaseStarted
 from lakesmith.execute.faults import reach
@@ -353,13 +353,10 @@ def _rows_of(batch: Batch, item: InputRange) -> int:
 
 
 def _unbalanced(name: TableName, law: str, left: int, right: int, account: Account) -> RunError:
-    return RunError(
-        Problem(
-            "LS610",
-            f"the row counts of {name} do not balance, so the batch was not published",
-            expected=law,
-            found=f"{left} is not {right}; {account}",
-            hint="nothing was lost: the inputs are as they were. Run it again; if it repeats, please report "
-            "it",
-        )
+    return RunError.of(
+        "LS610",
+        f"the row counts of {name} do not balance, so the batch was not published",
+        expected=law,
+        found=f"{left} is not {right}; {account}",
+        hint="nothing was lost: the inputs are as they were. Run it again; if it repeats, please report it",
     )

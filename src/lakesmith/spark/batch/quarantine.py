@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Pin
-from lakesmith.errors import Problem, RunError
+from lakesmith.errors import RunError
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column
 from lakesmith.quoting import quoted
@@ -79,15 +79,12 @@ def set_aside(batch: Batch, rows: DataFrame, columns: Sequence[str], bad: int) -
 
 def miscounted(batch: Batch, expected: int, found: int) -> RunError:
     """LS611: not as many rows arrived in the quarantine as were sent there."""
-    return RunError(
-        Problem(
-            "LS611",
-            f"the quarantine of {batch.name} did not take every bad row, so the batch was not published",
-            expected=f"{expected} rows",
-            found=f"{found} rows",
-            hint="nothing was lost: the inputs are as they were. Run it again; if it repeats, please report "
-            "it",
-        )
+    return RunError.of(
+        "LS611",
+        f"the quarantine of {batch.name} did not take every bad row, so the batch was not published",
+        expected=f"{expected} rows",
+        found=f"{found} rows",
+        hint="nothing was lost: the inputs are as they were. Run it again; if it repeats, please report it",
     )
 
 

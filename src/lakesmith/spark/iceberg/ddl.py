@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakesmith.catalog.family import PROJECT, foreign_owner
 from lakesmith.catalog.state import DELETES_OLD_METADATA, TableState
-from lakesmith.errors import Problem, RunError, StateError
+from lakesmith.errors import RunError, StateError
 from lakesmith.plan.format_version import FORMAT_VERSION, FormatUpgrade, format_properties
 from lakesmith.plan.settings import (
     Partitioning,
@@ -114,15 +114,13 @@ def drop_columns(
 ) -> None:
     """Drops columns by metadata alone. Raises StateError LS507 for a column that partitions data."""
     if kept := [column for column in columns if column in partitioning]:
-        raise StateError(
-            Problem(
-                "LS507",
-                f"column {kept[0]} partitions {table.name}, so it cannot be dropped",
-                place=table.place,
-                expected=f"{kept[0]} among its columns",
-                found="a declaration without it",
-                hint="declare it again",
-            )
+        raise StateError.of(
+            "LS507",
+            f"column {kept[0]} partitions {table.name}, so it cannot be dropped",
+            place=table.place,
+            expected=f"{kept[0]} among its columns",
+            found="a declaration without it",
+            hint="declare it again",
         )
     if columns:
         spark.sql(f"ALTER TABLE {physical(table.name)} DROP COLUMNS ({', '.join(map(quoted, columns))})")
@@ -226,17 +224,15 @@ def conform_table(spark: SparkSession, name: TableName, state: TableState, wante
 def _widen(spark: SparkSession, name: TableName, column: Column, old: str) -> list[str]:
     changes = type_changes(old, column.type or "", column.name)
     if changes is None:
-        raise StateError(
-            Problem(
-                "LS507",
-                f"column {column.name} of {name} cannot change its type in place",
-                place=column.place,
-                expected=f"{old}, or a type it widens to without new data",
-                found=column.type,
-                hint=f"keep {old}; or, if the table is derived, rebuild it: lakesmith run --full-refresh "
-                f"{name};"
-                f" if its rows come from files, lakesmith drop {name} has the next run ingest them again",
-            )
+        raise StateError.of(
+            "LS507",
+            f"column {column.name} of {name} cannot change its type in place",
+            place=column.place,
+            expected=f"{old}, or a type it widens to without new data",
+            found=column.type,
+            hint=f"keep {old}; or, if the table is derived, rebuild it: lakesmith run --full-refresh "
+            f"{name};"
+            f" if its rows come from files, lakesmith drop {name} has the next run ingest them again",
         )
     for change in changes:
         spark.sql(f"ALTER TABLE {physical(name)} {_type_ddl(change)}")

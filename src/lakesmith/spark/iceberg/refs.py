@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakesmith.catalog.state import MAIN, RECORD_TAG
-from lakesmith.errors import Problem, RunError, StateError
+from lakesmith.errors import RunError, StateError
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import TableName
@@ -48,7 +48,7 @@ def explaining(session: SessionHandle, secrets: Sequence[str]) -> Iterator[None]
         yield
     except Outdated as moved:
         hint = "nothing of it was changed by this; look at it and call the command again"
-        raise StateError(Problem("LS511", moved.reason, hint=hint)) from moved
+        raise StateError.of("LS511", moved.reason, hint=hint) from moved
     except (Py4JError, PySparkException) as error:
         raise RunError(explain_failure(error, session.log_path, tuple(secrets))) from error
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import DataType
 
 from lakesmith.catalog.record import SUMMARY_KEY
 from lakesmith.catalog.state import MAIN
-from lakesmith.errors import Problem, RunError
+from lakesmith.errors import RunError
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import quoted
 from lakesmith.spark.catalyst.tree import Plans
@@ -64,13 +64,11 @@ def read_appended(spark: SparkSession, name: TableName, start: int, end: int) ->
 
 
 def _gap(name: TableName, start: int, end: int) -> RunError:
-    return RunError(
-        Problem(
-            "LS613",
-            f"it is no longer known which rows {name} got between two of its snapshots",
-            expected=f"the snapshots between {start} and {end}, or rows with ids (format version 3)",
-            found="snapshots that have expired",
-        )
+    return RunError.of(
+        "LS613",
+        f"it is no longer known which rows {name} got between two of its snapshots",
+        expected=f"the snapshots between {start} and {end}, or rows with ids (format version 3)",
+        found="snapshots that have expired",
     )
 
 

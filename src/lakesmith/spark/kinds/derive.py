@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakesmith.catalog.state import ColumnState, TableState
-from lakesmith.errors import Problem, RunError, StateError
+from lakesmith.errors import RunError, StateError
 from lakesmith.execute.engine import NeverIncremental, NotIncremental
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.losses import gone_columns, lost_columns, lost_values, waits
@@ -174,15 +174,13 @@ def _require_unpartitioned(batch: Batch, retyped: set[str], missing: set[str]) -
 
 
 def _partitioned(batch: Batch, name: str, how: str, hint: str) -> StateError:
-    return StateError(
-        Problem(
-            "LS507",
-            f"column {name} {how}, so it can neither be dropped nor change its type",
-            place=batch.step.table.place,
-            expected=f"{name} as it is",
-            found="another definition of it, or none",
-            hint=f"{hint}, or give the table another name, which builds it from scratch",
-        )
+    return StateError.of(
+        "LS507",
+        f"column {name} {how}, so it can neither be dropped nor change its type",
+        place=batch.step.table.place,
+        expected=f"{name} as it is",
+        found="another definition of it, or none",
+        hint=f"{hint}, or give the table another name, which builds it from scratch",
     )
 
 
@@ -261,15 +259,13 @@ def require_free_names(table: TableDefinition, names: Sequence[str], added: Sequ
             what = f"a column {name}: the name is lakesmith's or Iceberg's own"
         else:
             continue
-        raise RunError(
-            Problem(
-                "LS613",
-                f"{table.name} cannot have {what}",
-                place=table.query.place if table.query else table.place,
-                expected="a column of another name",
-                found=name,
-                hint="rename it in the query, or in the files and declare the columns to take",
-            )
+        raise RunError.of(
+            "LS613",
+            f"{table.name} cannot have {what}",
+            place=table.query.place if table.query else table.place,
+            expected="a column of another name",
+            found=name,
+            hint="rename it in the query, or in the files and declare the columns to take",
         )
 
 
@@ -286,29 +282,25 @@ def _column(table: TableDefinition, name: str, schema: StructType, declared: Col
     if declared and declared.type not in (None, given.text, kind):
         raise _otherwise_declared(table, declared, kind)
     if kind == "void":
-        raise RunError(
-            Problem(
-                "LS608",
-                f"column {name} of {table.name} has no type: it is always NULL",
-                place=table.place,
-                expected="a column with a type",
-                found="NULL",
-                hint=f"give it one in the query: CAST(NULL AS string) AS {name}",
-            )
+        raise RunError.of(
+            "LS608",
+            f"column {name} of {table.name} has no type: it is always NULL",
+            place=table.place,
+            expected="a column with a type",
+            found="NULL",
+            hint=f"give it one in the query: CAST(NULL AS string) AS {name}",
         )
     return Column(name, kind, declared.doc if declared else None, place=declared.place if declared else None)
 
 
 def _otherwise_declared(table: TableDefinition, declared: Column, found: str) -> RunError:
-    return RunError(
-        Problem(
-            "LS609",
-            f"the query of {table.name} gives the column {declared.name} another type than is declared",
-            place=declared.place or table.place,
-            expected=declared.type,
-            found=found,
-            hint=f"CAST it to {declared.type} in the query, or declare {found}",
-        )
+    return RunError.of(
+        "LS609",
+        f"the query of {table.name} gives the column {declared.name} another type than is declared",
+        place=declared.place or table.place,
+        expected=declared.type,
+        found=found,
+        hint=f"CAST it to {declared.type} in the query, or declare {found}",
     )
 
 

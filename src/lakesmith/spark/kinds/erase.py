@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account, Pin
-from lakesmith.errors import Problem, RunError
+from lakesmith.errors import RunError
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.ledger_lines import asked_entries
 from lakesmith.quoting import literal, quoted
@@ -145,9 +145,7 @@ def readmit(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     )
     if theirs is None or theirs.isEmpty():
         what = f"{batch.name} knows none of these persons as erased by {', '.join(persons.columns)}"
-        raise RunError(
-            Problem("LS623", what, batch.step.table.place, "the columns and values of the erasure")
-        )
+        raise RunError.of("LS623", what, batch.step.table.place, "the columns and values of the erasure")
     table_uuid = batch.open_branch()
     writer = SidecarWriter(batch, SidecarKind.ERASED, COLUMNS)
     writer.open()

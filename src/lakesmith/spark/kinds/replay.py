@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.record import Account, Pin
-from lakesmith.errors import Problem, UsageError
+from lakesmith.errors import UsageError
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.steps import BadRows
 from lakesmith.project.definitions import Column
@@ -163,12 +163,10 @@ def _pins(writer: SidecarWriter) -> dict[str, Pin]:
 
 
 def _none_meant(batch: Batch) -> UsageError:
-    return UsageError(
-        Problem(
-            "LS225",
-            f"no quarantined row of {batch.name} matches",
-            expected="--batch, --reason and --file that quarantined rows have",
-            found=str(batch.step.bad_rows),
-            hint=f"lakesmith quarantine show {batch.name} shows the rows that are there",
-        )
+    return UsageError.of(
+        "LS225",
+        f"no quarantined row of {batch.name} matches",
+        expected="--batch, --reason and --file that quarantined rows have",
+        found=str(batch.step.bad_rows),
+        hint=f"lakesmith quarantine show {batch.name} shows the rows that are there",
     )

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from lakesmith.catalog.state import TableState
-from lakesmith.errors import Problem, RunError
+from lakesmith.errors import RunError
 from lakesmith.execute.engine import RunStopped
 from lakesmith.execute.faults import note_jvm, reach
 from lakesmith.execute.lake import Lake
@@ -78,7 +78,7 @@ class Maintainer:
         """Returns the table's state now. Raises RunError LS633 if it was dropped."""
         state = self.lake.catalog.table(name.layer, name.name)
         if state is None:
-            raise RunError(Problem("LS633", f"{name} was dropped during its maintenance"))
+            raise RunError.of("LS633", f"{name} was dropped during its maintenance")
         return state
 
     def sort_columns(self, settings: Maintenance, name: TableName) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ class Maintainer:
             place = self.lake.project.table(name).place
             what = f"{name} cannot be sorted by {', '.join(missing)}"
             expected = f"maintain.columns among {', '.join(there.values())}"
-            raise RunError(Problem("LS630", what, place, expected, ", ".join(settings.columns)))
+            raise RunError.of("LS630", what, place, expected, ", ".join(settings.columns))
         return tuple(there[column.lower()] for column in settings.columns)
 
     def measured(self, name: TableName) -> Measured:

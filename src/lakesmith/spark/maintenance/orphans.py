@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import plain_location
 from lakesmith.catalog.state import TableState
-from lakesmith.errors import Problem, StateError
+from lakesmith.errors import StateError
 from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
@@ -58,15 +58,13 @@ def _require_own_folder(lake: Lake, name: TableName, state: TableState) -> None:
         ):
             what = f"files of {name} that no snapshot has cannot be found: its folder is not its own"
             hint = "a table keeps the folder it was made in when it is renamed; leave out one of the two"
-            raise StateError(
-                Problem(
-                    "LS631",
-                    what,
-                    None,
-                    f"no other table in {state.location}",
-                    f"{other} in {there.location}",
-                    hint,
-                )
+            raise StateError.of(
+                "LS631",
+                what,
+                None,
+                f"no other table in {state.location}",
+                f"{other} in {there.location}",
+                hint,
             )
 
 
@@ -97,8 +95,8 @@ def require_no_other(spark: SparkSession, table: Any, name: TableName, metadata:
                 "remove its files by hand if they are not wanted any more: those named in that metadata "
                 "file, and itself"
             )
-            raise StateError(
-                Problem("LS632", what, None, f"metadata of table {mine}", f"{path} of table {other}", hint)
+            raise StateError.of(
+                "LS632", what, None, f"metadata of table {mine}", f"{path} of table {other}", hint
             )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from pyspark.sql import functions as F
 
 from lakesmith import limits
-from lakesmith.errors import Problem, RunError
+from lakesmith.errors import RunError
 from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import literal, quoted
@@ -157,11 +157,9 @@ def _spec(spark: Any, name: TableName) -> int:
 
 
 def _no_progress(name: TableName, files: int) -> RunError:
-    return RunError(
-        Problem(
-            "LS636",
-            f"{name} was rewritten, and {files} of its files are as they were",
-            expected="new files in place of them",
-            hint="another writer may have brought them back; look at `lakesmith history`, and try again",
-        )
+    return RunError.of(
+        "LS636",
+        f"{name} was rewritten, and {files} of its files are as they were",
+        expected="new files in place of them",
+        hint="another writer may have brought them back; look at `lakesmith history`, and try again",
     )

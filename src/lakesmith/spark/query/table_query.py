@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakesmith.errors import LakesmithError, Problem, RunError
+from lakesmith.errors import LakesmithError, RunError
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.graph.inputs import line_of
 from lakesmith.plan.steps import InputRange, Strategy
@@ -214,14 +214,12 @@ def _refused(batch: Batch, query: SqlQuery, error: AnalysisException) -> RunErro
     """LS614: what Spark has against a query, at its line. (The text that Spark got has the lines of the author's.)"""
     said = explain_failure(error, None, batch.project.secrets).what.removeprefix("Spark failed: ")
     line = _SPARK_LINE.search(said)
-    return RunError(
-        Problem(
-            "LS614",
-            f"Spark refuses the query of {batch.name}",
-            place=line_of(query, int(line["line"])) if line else query.place,
-            found=_SPARK_LINE.sub("", said).strip(),
-            hint="try it out with `lakesmith query`",
-        )
+    return RunError.of(
+        "LS614",
+        f"Spark refuses the query of {batch.name}",
+        place=line_of(query, int(line["line"])) if line else query.place,
+        found=_SPARK_LINE.sub("", said).strip(),
+        hint="try it out with `lakesmith query`",
     )
 
 
@@ -237,15 +235,13 @@ def _python_rows(batch: Batch, query: PythonQuery, views: Mapping[Occurrence, Da
             raise
         raise _failed(batch, query, error, said) from error
     if not isinstance(frame, DataFrame):
-        raise RunError(
-            Problem(
-                "LS607",
-                f"{query.function} of {batch.name} did not return a DataFrame",
-                place=query.place,
-                expected="a pyspark.sql.DataFrame",
-                found=type(frame).__name__,
-                hint="return the DataFrame that holds the table's rows",
-            )
+        raise RunError.of(
+            "LS607",
+            f"{query.function} of {batch.name} did not return a DataFrame",
+            place=query.place,
+            expected="a pyspark.sql.DataFrame",
+            found=type(frame).__name__,
+            hint="return the DataFrame that holds the table's rows",
         )
     if others := acts.read - {name_in_plans(table) for _, table in query.arguments}:
         raise _reads_more(batch, ", ".join(sorted(others)))
@@ -271,28 +267,24 @@ def _failed(batch: Batch, query: PythonQuery, error: BaseException, said: str) -
     """LS617: an exception of the author's Python, at the last line of the table's file that it passed."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(query.file) and frame.lineno]
-    return RunError(
-        Problem(
-            "LS617",
-            f"{query.function} of {batch.name} failed",
-            place=replace(query.place, line=lines[-1]) if lines else query.place,
-            expected="a DataFrame",
-            found=said,
-            hint="mend it, and run again; other tables are not affected",
-        )
+    return RunError.of(
+        "LS617",
+        f"{query.function} of {batch.name} failed",
+        place=replace(query.place, line=lines[-1]) if lines else query.place,
+        expected="a DataFrame",
+        found=said,
+        hint="mend it, and run again; other tables are not affected",
     )
 
 
 def _sets(batch: Batch, query: PythonQuery, names: tuple[str, ...]) -> RunError:
-    return RunError(
-        Problem(
-            "LS618",
-            f"{query.function} of {batch.name} changes settings of Spark, which all tables share",
-            place=query.place,
-            expected="settings as they are",
-            found=", ".join(names),
-            hint="say it in the function's expressions, or set it for all tables in lakesmith.yaml, under spark of the target",
-        )
+    return RunError.of(
+        "LS618",
+        f"{query.function} of {batch.name} changes settings of Spark, which all tables share",
+        place=query.place,
+        expected="settings as they are",
+        found=", ".join(names),
+        hint="say it in the function's expressions, or set it for all tables in lakesmith.yaml, under spark of the target",
     )
 
 
@@ -311,15 +303,13 @@ def _require_own_inputs(batch: Batch, rows: QueryRows) -> None:
 
 def _reads_more(batch: Batch, found: str) -> RunError:
     query = batch.step.table.query
-    return RunError(
-        Problem(
-            "LS616",
-            f"{batch.name} reads a table or files that are none of its parameters",
-            place=query.place if query else None,
-            expected="only the DataFrames that it is given, and rows that it makes itself",
-            found=found,
-            hint="take the table as a parameter (layer__name, or inputs:), so that a change of it is seen",
-        )
+    return RunError.of(
+        "LS616",
+        f"{batch.name} reads a table or files that are none of its parameters",
+        place=query.place if query else None,
+        expected="only the DataFrames that it is given, and rows that it makes itself",
+        found=found,
+        hint="take the table as a parameter (layer__name, or inputs:), so that a change of it is seen",
     )
 
 

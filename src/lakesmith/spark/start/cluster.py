@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.errors import EnvironmentProblem
 from lakesmith.project.definitions import Project
 from lakesmith.spark.start.launch import SAME_EVERYWHERE
 
@@ -57,14 +57,11 @@ def require_shared(project: Project) -> None:
     target = project.target
     if not target.is_local or not is_cluster(dict(target.spark)):
         return
-    raise EnvironmentProblem(
-        Problem(
-            "LS331",
-            f"the tables of target {target.name!r} are in a folder of this machine, and its tasks run "
-            "on others",
-            place=target.place,
-            expected="a catalog that all machines reach: glue, s3tables, rest or jdbc",
-            found=f"the embedded catalog, with spark.master: {dict(target.spark)['spark.master']}",
-            hint="give the target a catalog, or leave spark.master out",
-        )
+    raise EnvironmentProblem.of(
+        "LS331",
+        f"the tables of target {target.name!r} are in a folder of this machine, and its tasks run on others",
+        place=target.place,
+        expected="a catalog that all machines reach: glue, s3tables, rest or jdbc",
+        found=f"the embedded catalog, with spark.master: {dict(target.spark)['spark.master']}",
+        hint="give the target a catalog, or leave spark.master out",
     )

@@ -135,7 +135,7 @@ def _require_classic(spark: SparkSession) -> None:
     found = "a session of Spark Connect" if remote else "a session that was stopped"
     what = "the session cannot be worked in"
     expected = "a running session whose driver is this process, not one that is reached over Spark Connect"
-    raise EnvironmentProblem(Problem("LS332", what, None, expected, found))
+    raise EnvironmentProblem.of("LS332", what, None, expected, found)
 
 
 def _is_up(spark: SparkSession) -> bool:
@@ -169,15 +169,13 @@ def _require_version(found: str, is_known: bool) -> None:
     if is_known:
         return
     hint = "start Spark in one of these versions; their last numbers may differ"
-    raise EnvironmentProblem(
-        Problem(
-            "LS337",
-            "the session is of a version that lakesmith does not work with",
-            None,
-            known_pairs(),
-            found,
-            hint,
-        )
+    raise EnvironmentProblem.of(
+        "LS337",
+        "the session is of a version that lakesmith does not work with",
+        None,
+        known_pairs(),
+        found,
+        hint,
     )
 
 

@@ -176,8 +176,8 @@ def spark_home() -> Path:
 
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise EnvironmentProblem(
-            Problem("LS305", "the pyspark package is not installed", hint="pip install pyspark")
+        raise EnvironmentProblem.of(
+            "LS305", "the pyspark package is not installed", hint="pip install pyspark"
         )
     return Path(spec.origin).parent
 

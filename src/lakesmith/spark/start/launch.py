@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.errors import EnvironmentProblem
 from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.spark.start.jars import spark_home
 from lakesmith.spark.start.session_folder import SessionFolder
@@ -333,12 +333,10 @@ def _gateway_variables(port: int, secret: str) -> Iterator[None]:
 
 def start_failed(reasons: Sequence[str], log_path: Path) -> EnvironmentProblem:
     """LS303: neither way of starting gave a session."""
-    return EnvironmentProblem(
-        Problem(
-            code="LS303",
-            what="the Spark engine did not start",
-            expected="a driver JVM that connects",
-            found="; ".join(reasons),
-            hint=f"the JVM's own words are in {log_path}; `lakesmith doctor` looks at Java, jars and folders",
-        )
+    return EnvironmentProblem.of(
+        code="LS303",
+        what="the Spark engine did not start",
+        expected="a driver JVM that connects",
+        found="; ".join(reasons),
+        hint=f"the JVM's own words are in {log_path}; `lakesmith doctor` looks at Java, jars and folders",
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 
-from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.errors import EnvironmentProblem
 from lakesmith.spark.start.attempts import SessionHandle, attempts, first_that_works, over_borrowed
 from lakesmith.spark.start.cache_folder import cache_folder
 from lakesmith.spark.start.class_archive import archive_for
@@ -127,12 +127,10 @@ def _refuse_second_session() -> None:
     context = sys.modules.get("pyspark.core.context")
     if context is None or context.SparkContext._active_spark_context is None:
         return
-    raise EnvironmentProblem(
-        Problem(
-            code="LS306",
-            what="a Spark session is already running in this Python process",
-            expected="none: lakesmith starts its own, with its catalogs and settings",
-            hint="hand it over (lakesmith.open(..., spark=spark)), stop it first (spark.stop()), or use a "
-            "process of its own",
-        )
+    raise EnvironmentProblem.of(
+        code="LS306",
+        what="a Spark session is already running in this Python process",
+        expected="none: lakesmith starts its own, with its catalogs and settings",
+        hint="hand it over (lakesmith.open(..., spark=spark)), stop it first (spark.stop()), or use a "
+        "process of its own",
     )

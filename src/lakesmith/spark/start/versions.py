@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, cast
 
-from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.errors import EnvironmentProblem
 from lakesmith.spark.start.jars import spark_home
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def installed_pair() -> Pair:
         return pair
     what = f"lakesmith does not work with PySpark {spark}"
     hint = " or ".join(f"pip install pyspark=={each.spark}" for each in reversed(PAIRS))
-    raise EnvironmentProblem(Problem("LS313", what, None, known_pairs(), f"PySpark {spark}", hint))
+    raise EnvironmentProblem.of("LS313", what, None, known_pairs(), f"PySpark {spark}", hint)
 
 
 def local_jars() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakesmith.errors import Problem, QualityError
+from lakesmith.errors import QualityError
 from lakesmith.project.definitions import OnBadRow
 from lakesmith.quality.model import Rule
 from lakesmith.spark.batch.context import Batch
@@ -40,13 +40,11 @@ def stop_if_asked(batch: Batch, bad: int, bad_rows: DataFrame) -> None:
     if not bad or table.on_bad_row is not OnBadRow.FAIL:
         return
     samples = bad_rows.select(F.array_join(REASONS, "; ").alias("why")).distinct().limit(5).collect()
-    raise QualityError(
-        Problem(
-            "LS801",
-            f"{bad} bad row{'s' if bad > 1 else ''} stopped the batch of {table.name}; nothing was published",
-            place=table.place,
-            expected="no bad row (on_bad_row: fail)",
-            found=" | ".join(sorted(row.why for row in samples)),
-            hint="correct the input or the rules, or let bad rows go aside: on_bad_row: quarantine",
-        )
+    raise QualityError.of(
+        "LS801",
+        f"{bad} bad row{'s' if bad > 1 else ''} stopped the batch of {table.name}; nothing was published",
+        place=table.place,
+        expected="no bad row (on_bad_row: fail)",
+        found=" | ".join(sorted(row.why for row in samples)),
+        hint="correct the input or the rules, or let bad rows go aside: on_bad_row: quarantine",
     )

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import NullType
 from pyspark.sql.window import WindowSpec
 
-from lakesmith.errors import Problem, RunError
+from lakesmith.errors import RunError
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, TableDefinition
 from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.quoting import quoted
@@ -127,4 +127,4 @@ def _untracked(
     place = dict(table.settings_from).get("track", table.place)
     known = [name for name in columns if name.lower() not in {*table.key, *table.latest_by}]
     meant = did_you_mean(what.split("'")[1], known) or "name the columns that count: track: [column, …]"
-    return RunError(Problem("LS615", what, place, f"some of {listed(known)}", hint=hint or meant))
+    return RunError.of("LS615", what, place, f"some of {listed(known)}", hint=hint or meant)

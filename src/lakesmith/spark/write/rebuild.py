@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.record import Account, Versions
-from lakesmith.errors import Problem, RunError
+from lakesmith.errors import RunError
 from lakesmith.plan.losses import WAITS
 from lakesmith.project.definitions import IS_CURRENT, TableDefinition
 from lakesmith.quoting import quoted
@@ -53,14 +53,12 @@ def _require_few_deletes(batch: Batch, rows: DataFrame) -> None:
     before = there.count()
     gone = there.join(now, list(table.key), "left_anti").count()
     if gone > before * table.exports.max_deletes:
-        raise RunError(
-            Problem(
-                WAITS,
-                f"{table.name} waits for approval: full exports would delete {gone:,} of its {before:,} keys",
-                place=table.place,
-                expected=f"at most {table.exports.max_deletes:.0%} (max_deletes), or approval: lakesmith run --approve {table.name}",
-                hint="if an export was cut short, bring a whole one, or take it out: lakesmith files --forget; until then the table stays as it is",
-            )
+        raise RunError.of(
+            WAITS,
+            f"{table.name} waits for approval: full exports would delete {gone:,} of its {before:,} keys",
+            place=table.place,
+            expected=f"at most {table.exports.max_deletes:.0%} (max_deletes), or approval: lakesmith run --approve {table.name}",
+            hint="if an export was cut short, bring a whole one, or take it out: lakesmith files --forget; until then the table stays as it is",
         )
 
 
