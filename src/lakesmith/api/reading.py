@@ -154,4 +154,4 @@ def _range(record: Record, pin: Pin, seen: Pin | None) -> str:
         if seen.snapshot == pin.snapshot:
             return f"at snapshot {pin.snapshot}, to join with what changed"
         return f"at snapshot {pin.snapshot}, what changed since {seen.snapshot} and the groups of which that does not tell all"
-    return f"as a whole, at snapshot {pin.snapshot}"
+    return f"in full, at snapshot {pin.snapshot}"

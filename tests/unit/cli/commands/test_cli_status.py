@@ -303,7 +303,7 @@ def test_history_newest_first_with_what_was_read(cli: Cli, shop: Shop) -> None:
     bronze, silver = built(shop)
     said = cli("history", "silver.customers", "--project", shop.root)
     assert f"{silver}  batch 1 (full): read 20: 18 inserted" in said.out
-    assert f"read bronze.orders as a whole, at snapshot {bronze}" in said.out
+    assert f"read bronze.orders in full, at snapshot {bronze}" in said.out
 
     head = shop.batch("bronze.orders", 3, 7)
     new = shop.batch(
