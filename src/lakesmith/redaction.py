@@ -79,7 +79,7 @@ def secrets_in(address: str) -> tuple[str, ...] | None:
 
 
 def are_hosts(text: str) -> bool:
-    """Whether a text is hosts with their ports, each perhaps after a protocol, and nothing else.
+    """Returns whether a text is a list of hosts with ports.
 
     >>> are_hosts("SASL_SSL://a.example:9092, b:9092"), are_hosts("me:half1@a:9092")
     (True, False)

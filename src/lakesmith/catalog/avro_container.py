@@ -1,7 +1,4 @@
-"""The header of an Avro object container file, read, and written with other entries.
-
-Format: https://avro.apache.org/docs/1.12.0/specification/#object-container-files.
-"""
+"""The header of an Avro object container file. Format: https://avro.apache.org/docs/1.12.0/specification/."""
 
 from __future__ import annotations
 
@@ -22,10 +19,8 @@ class NotAvro(ValueError):
 
 
 def read_entries(file: BinaryIO) -> dict[str, bytes]:
-    """The entries of an open file's header, which is then at its sync mark. Raises NotAvro.
-
-    They come in blocks; a negative count is followed by the block's size in bytes.
-    """
+    """Returns the header's entries of an open file, up to its sync mark. Raises NotAvro. A negative block
+    count is followed by the block's size."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise NotAvro("other first bytes than Avro's")
     entries: dict[str, bytes] = {}

@@ -82,11 +82,8 @@ def locked(db: Path, seconds: float) -> LockedError:
 
 
 def try_until(seconds: float, step: Callable[[], _T]) -> _T:
-    """What ``step`` gives, tried again while it meets a busy file and that long is not over.
-
-    For what SQLite does not wait for by itself: of two that put a new file into WAL mode it refuses one at
-    once.
-    """
+    """Returns what ``step`` returns, repeated while the file is busy, for what SQLite does not wait for: of
+    two processes that put a new file into WAL mode it refuses one."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -98,11 +95,8 @@ def try_until(seconds: float, step: Callable[[], _T]) -> _T:
 
 
 def try_until_free(step: Callable[[], _T], has_lost_race: Callable[[Exception], bool]) -> _T:
-    """What ``step`` gives, once it neither meets a busy file nor loses a race, with growing, random waits
-    between.
-
-    Raises StillBusy when no try did, and what else ``step`` raises.
-    """
+    """Returns what ``step`` returns, repeated with random waits while the file is busy or a race is lost.
+    Raises StillBusy."""
     for number in range(TRIES):
         try:
             return step()

@@ -24,10 +24,8 @@ class Elsewhere:
 
 
 def elsewhere(project: Project, in_catalog: InCatalog) -> dict[TableName, Reading]:
-    """How the states of the project's external tables are read, under the names that they have here.
-
-    ``in_catalog`` finds those of the target's own catalog and of its other ones.
-    """
+    """Returns how the states of external tables are read; ``in_catalog`` finds those in the target's
+    catalogs."""
     return {
         table.name: _reading(project, in_catalog, table.name, table.external)
         for table in project.tables

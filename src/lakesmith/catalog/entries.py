@@ -1,7 +1,5 @@
-"""Entries of the embedded catalog, and what is noted on disk while they change.
-
-Several tables change in one transaction, which neither Spark nor PyIceberg offers.
-"""
+"""Entries of the embedded catalog, several changed in one transaction, and what is noted on disk
+meanwhile."""
 
 from __future__ import annotations
 
@@ -43,11 +41,8 @@ def all_entries(catalog: LocalCatalog) -> tuple[Entry, ...]:
 
 
 def change_entries(catalog: LocalCatalog, take_out: Sequence[Entry], put_in: Sequence[Entry]) -> None:
-    """Takes entries out and puts others in, all or none.
-
-    Raises StateError LS511 when one is not (any more) as ``take_out`` says or already there, and as
-    ``Catalog`` says.
-    """
+    """Replaces entries in one transaction. Raises StateError LS511 if an entry is not as ``take_out``
+    says."""
     catalog.prepare()
     try:
         with closing(busy.connect(catalog.db, catalog.busy_seconds)) as db:

@@ -1,8 +1,5 @@
-"""Whether a project's tables are its own: in its own warehouse, and not those of the project that it was
-copied from or moved away from.
-
-Iceberg's paths are absolute, so the catalog of a copied folder names the tables of the original.
-"""
+"""Whether a project's tables are in its own warehouse. Iceberg's paths are absolute, so the catalog of a
+copied folder names the original's tables."""
 
 from __future__ import annotations
 
@@ -110,10 +107,8 @@ def _is_ours(entry: Entry, path: Path, project: str) -> bool:
 def project_lock(
     project: Project, command: str, *, may_be_older: bool = False, **options: Any
 ) -> ProjectLock:
-    """The lock that all commands take which write to the project's lake, with ``ProjectLock``'s ``options``.
-
-    Entering raises as ``require_home`` and as ``ProjectLock``.
-    """
+    """Returns the lock of all commands that write to the lake. Entering raises as ``require_home`` and
+    ``ProjectLock``."""
     return ProjectLock(
         project.state_dir, command, guard=partial(require_home, project, may_be_older), **options
     )

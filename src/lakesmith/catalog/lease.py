@@ -101,11 +101,8 @@ class LeaseTable:
         return found if found is not None and found.until_ms > self._now_ms() else None
 
     def try_to_take(self, wanted: Lease) -> Lease | None:
-        """Takes or renews it; the one who holds it in the way of that, None when it was taken.
-
-        After a lost race it looks again. Raises StateError LS525 for a lease that is not in ``home``, and
-        what ``ask`` makes of other failures.
-        """
+        """Takes or renews the lease; returns its holder if another has it. Raises StateError LS525 for a
+        lease outside ``home``, and what ``ask`` raises."""
         other: Lease | None = self._ask(lambda: self._try(wanted))
         return other
 

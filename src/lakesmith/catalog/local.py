@@ -139,10 +139,8 @@ class LocalCatalog:
         return can_write(self.db.parent) and (not self.db.exists() or os.access(self.db, os.W_OK))
 
     def copied(self) -> Path:
-        """A copy of the file as it is now, which goes away with this process: SQLite and those that use it
-        read a file in WAL mode only where they can write beside it. Raises EnvironmentProblem LS320 when it
-        cannot be read.
-        """
+        """Returns a copy of the file, which ends with the process: WAL files can be read only where SQLite
+        can write beside them. Raises EnvironmentProblem LS320."""
         folder = tempfile.mkdtemp(prefix=_COPY)
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         try:
@@ -159,12 +157,8 @@ class LocalCatalog:
         return SqlCatalog(CATALOG_NAME, uri=url.render_as_string(), warehouse=f"file://{self.warehouse}")
 
     def swap(self, layer: str, name: str, commit: RecordCommit) -> bool:
-        """Makes a commit that is written: the table's metadata is the new file, if it is still the one that
-        the commit began at.
-
-        False, with what was written removed, when it is not. Raises as ``Catalog`` says; the outcome is then
-        looked at first.
-        """
+        """Swaps in a written commit if the table is where it began; else removes it and returns False. Raises
+        as ``Catalog``; an unknown outcome is looked up first."""
         moved = (commit.location, commit.base, CATALOG_NAME, layer, name, commit.base)
         try:
             with closing(busy.connect(self.db, self.busy_seconds)) as connection:
@@ -181,11 +175,8 @@ class LocalCatalog:
         return made
 
     def prepare(self) -> None:
-        """Makes the file with its tables, and the warehouse folder. Readers and a writer must not block each
-        other, hence WAL.
-
-        Raises EnvironmentProblem LS320 when the folders cannot be written.
-        """
+        """Creates the file with its tables in WAL mode, and the warehouse folder. Raises EnvironmentProblem
+        LS320."""
         try:
             self.db.parent.mkdir(parents=True, exist_ok=True)
             self.warehouse.mkdir(parents=True, exist_ok=True)

@@ -119,12 +119,8 @@ def lost_problem(catalog: LocalCatalog, name: TableName) -> Problem | None:
 
 
 def has_moved_on(location: str) -> bool:
-    """Whether the files beside a metadata file tell that the table has moved on from it: that catalog is
-    older than the warehouse.
-
-    One that was made from it alone does not tell: that may be what a writer left that was killed before its
-    swap. One that was made from a follower does.
-    """
+    """Returns whether later metadata files exist beside this one, so the catalog is older than the warehouse.
+    One that follows directly may be what a killed writer left."""
     path = local_path(location)
     try:
         since = path.stat().st_mtime_ns

@@ -78,10 +78,8 @@ def plain_location(location: str) -> str:
 
 
 def local_path(location: str) -> Path:
-    """The path of ``/a/b``, ``file:/a/b`` or ``file:///a/b``. Iceberg does not percent-encode its locations.
-
-    Raises StateError LS504 for a location of another scheme.
-    """
+    """Returns the path of ``/a/b``, ``file:/a/b`` or ``file:///a/b`` (Iceberg does not percent-encode).
+    Raises StateError LS504."""
     scheme, colon, rest = location.partition(":")
     if not colon or "/" in scheme:
         return Path(location)
@@ -151,10 +149,8 @@ def _spark_transform(transform: str, column: str) -> str:
 
 
 class Snapshots(Mapping[int, Snapshot]):
-    """Snapshots by their ids, each made when it is asked for: of thousands a command looks at a few.
-
-    Raises KeyError at once for an entry without what is taken from it and may not be missing.
-    """
+    """Snapshots by id, each parsed when it is asked for: of thousands, a command needs a few. Raises KeyError
+    for incomplete entries."""
 
     def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
         self._entries = {entry["snapshot-id"]: entry for entry in entries}
@@ -248,11 +244,8 @@ def _inner(kind: str | Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tup
 
 
 def spark_type(iceberg: str | Mapping[str, Any]) -> str:
-    """The Spark SQL type that Spark reads an Iceberg type as, in lower case.
-
-    Names of struct fields keep their case and are quoted where SQL needs it. A type that Spark does not have
-    (``timestamp_ns``, ``time``) keeps its Iceberg name.
-    """
+    """Returns the Spark SQL type of an Iceberg type, in lower case; struct fields keep their case. Types that
+    Spark lacks (``timestamp_ns``, ``time``) keep their name."""
     if isinstance(iceberg, str):
         return _primitive(iceberg)
     match iceberg["type"]:

@@ -28,10 +28,8 @@ CATALOG_TYPES = ("local", "glue", "s3tables", "rest", "jdbc")
 
 
 def open_catalog(project: Project) -> Catalog:
-    """The catalog of the project's target; nothing is contacted or made before it is asked.
-
-    Raises EnvironmentProblem LS326 for a type of catalog that cannot be used.
-    """
+    """Returns the catalog of the project's target, which is contacted when it is asked. Raises
+    EnvironmentProblem LS326."""
     others = _Others(project)
     if project.target.is_local:
         return LocalCatalog(*_local_files(project), elsewhere=elsewhere(project, others.table))
@@ -75,11 +73,7 @@ class _Others:
 
 
 def iceberg_properties(target: Target) -> dict[str, str]:
-    """Iceberg's properties of a target's catalog: its own as they are written, with what its type needs
-    besides.
-
-    Raises EnvironmentProblem LS326 for a type of catalog that cannot be used, or without what it needs.
-    """
+    """Returns Iceberg's properties of a target's catalog. Raises EnvironmentProblem LS326."""
     properties = {
         **_from_environment(target),
         **{key: value for key, value in target.catalog if key != "type"},

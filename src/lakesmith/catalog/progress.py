@@ -35,11 +35,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class AppendRange:
-    """The snapshots of (``start``, ``end``] that added rows, oldest first; none of the range removed or
-    changed one.
-
-    ``start`` None: from the table's beginning.
-    """
+    """The snapshots of (``start``, ``end``] that added rows, oldest first; none removed or changed one.
+    ``start`` None: from the beginning."""
 
     start: int | None
     end: int
@@ -220,10 +217,8 @@ def append_only_since(state: TableState, start: int | None, end: int) -> AppendR
 
 
 def last_change_ms(state: TableState) -> int | None:
-    """When readers last saw main's rows change (since the epoch), None where nothing was ever written.
-
-    Where older snapshots have expired, it may have been earlier.
-    """
+    """Returns when main's rows last changed (ms since the epoch), earlier if snapshots have expired; None if
+    never written."""
     shown, found = dict(reversed(state.published)), None
     for snapshot in state.ancestors(state.refs.get(MAIN)):
         # What a batch writes before its last snapshot was seen with that.
@@ -284,11 +279,8 @@ def _described(snapshot: Snapshot) -> str:
 
 
 def live_rows(snapshot: Snapshot) -> int | None:
-    """The rows a reader of the snapshot sees, from its summary: records minus deleted positions.
-
-    None when it is unknown: the summary has no total, or there are equality deletes, whose rows nobody
-    counted.
-    """
+    """Returns the rows that a reader of the snapshot sees, by its summary; None without a total, or with
+    equality deletes."""
     return None if snapshot.count("total-equality-deletes") else most_live_rows(snapshot)
 
 

@@ -22,10 +22,8 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A table at a snapshot: an input's position, or the version of a sidecar. ``snapshot`` None: empty.
-
-    ``schema``: of an input, the id of the schema it was read in; None where that was not kept.
-    """
+    """A table at a snapshot (None: empty): an input's position or a sidecar's version. ``schema``: the id of
+    the schema in which an input was read, if kept."""
 
     uuid: str
     snapshot: int | None
@@ -135,10 +133,8 @@ class Record:
 
     @classmethod
     def from_summary(cls, summary: Mapping[str, str]) -> Record | None:
-        """The record in a snapshot's summary, None when it carries none.
-
-        Raises ValueError when the record was written by a newer lakesmith.
-        """
+        """Returns the record in a snapshot's summary, or None. Raises ValueError for a record of a newer
+        lakesmith."""
         text = summary.get(SUMMARY_KEY)
         return None if text is None else cls._from_json(json.loads(text))
 

@@ -29,10 +29,8 @@ _PREVIOUS_MAX: Final = "write.metadata.previous-versions-max"
 
 @dataclass(frozen=True, slots=True)
 class RecordCommit:
-    """A commit that is written and not yet made: swapping ``base`` for ``location`` in the catalog makes it.
-
-    ``dropped`` are older metadata files that nobody needs once it is made, as the table's settings have it.
-    """
+    """A commit that is written; swapping ``base`` for ``location`` in the catalog makes it. ``dropped``:
+    older metadata files to delete then."""
 
     base: str
     location: str

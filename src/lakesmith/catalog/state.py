@@ -103,12 +103,8 @@ class TableState:
 
     @property
     def may_leave_deletes(self) -> bool:
-        """Whether summaries may count files of deleted positions that hide nothing: the table is, or was, of
-        format version 2.
-
-        Their data files are gone: Iceberg takes vectors (version 3) away together with those, and such files
-        not.
-        """
+        """Whether summaries may count position-delete files that hide nothing: the table is or was v2.
+        Iceberg removes vectors (v3) with their data files, but not such files."""
         return self.format_version == 2 or DELETE_GRANULARITY in self.properties
 
     @property

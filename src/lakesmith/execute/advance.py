@@ -43,11 +43,8 @@ def takes_spark(lake: Lake, decisions: Iterable[Decision]) -> bool:
 
 
 def publish_advance(lake: Lake, step: TableStep) -> BatchReport | None:
-    """Does a step that only moves positions; None, and nothing done, for any other, and where it takes Spark
-    to do it.
-
-    Raises Outdated when the table is not where the step was planned, and what writing to the catalog raises.
-    """
+    """Does a step that only moves positions; None if it needs Spark. Raises Outdated, and what the catalog
+    raises."""
     found = _ground(lake, step)
     if found is None:
         return None

@@ -10,11 +10,8 @@ from lakesmith.plan.steps import TableStep
 
 
 class Outdated(Exception):
-    """What the batch was planned on is no longer so: it was not published and has to be planned and done
-    again.
-
-    ``reason`` says in words what moved: the table, or a file while it was read.
-    """
+    """The batch's plan is outdated: nothing was published, and it is planned again. ``reason``: what moved,
+    the table or a file."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -47,10 +44,8 @@ class Engine(Protocol):
     """Does steps. ``run_step`` may be called from several threads, for different tables."""
 
     def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
-        """Does one batch and publishes it.
-
-        Raises Outdated, NotIncremental, or a LakesmithError; in each case nothing of the batch is visible.
-        """
+        """Does one batch and publishes it. Raises Outdated, NotIncremental or LakesmithError; nothing of it
+        is visible then."""
         ...
 
     def cancel(self) -> None:

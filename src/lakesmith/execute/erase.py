@@ -96,11 +96,8 @@ class EraseDecider(Decider):
 
 
 def plan_erasure(lake: Lake, graph: Graph, asked: Asked) -> Erasure:
-    """What there is to erase from.
-
-    Raises UsageError LS259 where no table with a source has the columns, StateError LS523 for a table that is
-    held, and what is wrong with a table.
-    """
+    """Returns what to erase from. Raises UsageError LS259 if no sourced table has the columns, StateError
+    LS523 for a frozen table, and the tables' problems."""
     persons, named = asked.persons, (asked.table, *asked.also)
     reach = {up for each in named for up in (each, *graph.upstream(each))}
     above = [each for each in graph.order if each in reach and graph.node(each).definition.is_sourced]

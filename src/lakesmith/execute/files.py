@@ -169,11 +169,7 @@ def _gone(ledger: LedgerView, path: str, there: bool) -> FileLine:
 
 
 def find_files(report: FileReport, texts: Sequence[str], root: Path, here: Path) -> tuple[FileLine, ...]:
-    """The files that ``texts`` name: as ``files`` shows them, by a path from ``here``, or by a name only one
-    has.
-
-    Raises UsageError: LS210 no such file, LS211 a name that several have.
-    """
+    """Returns the files that ``texts`` name by path or unique name. Raises UsageError LS210, LS211."""
     by_path = {line.path: line for line in report.lines}
     for text in texts:
         by_path |= {path: _gone(report.ledger, path, there=False) for path in _folded(report, text)}
@@ -224,13 +220,8 @@ def ledger_step(
     skip: Sequence[FileLine],
     forget: Sequence[FileLine],
 ) -> TableStep:
-    """The step that enters files in the ledger as skipped or forgotten, and deletes the rows of the forgotten
-    ones.
-
-    Raises UsageError LS212 (a file in both lists), LS213 (forgetting what was never taken or skipped), LS214
-    (a table that is not built yet and declares no columns to build it with), and StateError with the table's
-    own problem.
-    """
+    """Returns the step that marks files as skipped or forgotten, and deletes the forgotten files' rows.
+    Raises UsageError LS212, LS213, LS214, and StateError with the table's problem."""
     if problem := facts.problem or cut_problem(table, facts):
         raise StateError(problem)
     _check(table, facts, skip, forget)

@@ -64,10 +64,8 @@ class Lake:
         return self.catalog.one_look(tables)
 
     def facts(self, name: TableName) -> TableFacts:
-        """The table as it is now; what is wrong with it is in ``problem``.
-
-        Raises StateError LS513 for a table whose drop or rename was begun and not finished.
-        """
+        """Returns the table's facts, with its ``problem``. Raises StateError LS513 if a drop or rename is
+        unfinished."""
         if (external := self._external(name)) is not None:
             return self._facts_of_others(name, external)
         require_finished(self.project.state_dir, name)
@@ -185,11 +183,8 @@ def _not_there(name: TableName, external: ExternalTable) -> Problem:
 
 
 def planned_bytes(lake: Lake, decisions: Sequence[Decision]) -> int:
-    """The bytes to be looked at: files to be ingested, inputs that are read in full, and a part of all other
-    tables.
-
-    A table that waits for others is taken for one that is refreshed incrementally, if it was ever built.
-    """
+    """Returns the bytes to read: files to ingest, inputs read in full, and a part of other tables. A waiting
+    table that was built counts as incremental."""
     busy = [decision for decision in decisions if isinstance(decision, TableStep | Waiting)]
     whole = {name for decision in busy for name in _read_whole(lake, decision)}
     part = {name for decision in busy for name in (decision.name, *_read(decision))} - whole

@@ -65,10 +65,8 @@ def publish_record(
     record: Record,
     change: MetadataChange = lambda _table, _state, data: data,
 ) -> int:
-    """Swaps the record's snapshot in as main's head, with the metadata as ``change`` has it; its number.
-    Whatever else came between is looked at again: Outdated when main has moved, or the change cannot be made
-    any more.
-    """
+    """Swaps the record's snapshot and ``change`` in; returns its number. Raises Outdated if main moved or the
+    change is impossible by now."""
     name = step.name
     for _ in range(_TRIES):
         state = catalog.table(name.layer, name.name)
@@ -102,12 +100,8 @@ def _require_unmoved(state: TableState | None, step: TableStep) -> None:
 
 
 def publish_ledger(lake: Lake, step: TableStep) -> BatchReport | None:
-    """Does a step that only enters files in the ledger; None, and nothing done, where it takes Spark to do
-    it.
-
-    Raises Outdated when the table is not where the step was planned, and what writing to the ledger and the
-    catalog raises.
-    """
+    """Does a step that only writes to the ledger; None if it needs Spark. Raises Outdated, and what ledger
+    and catalog raise."""
     ground = ground_of(lake, step)
     if ground is None or _has_rows_to_go(lake, step, ground.base):
         return None

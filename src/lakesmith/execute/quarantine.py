@@ -76,11 +76,8 @@ class Summary:
 def read_bad_rows(
     lake: Lake, name: TableName, facts: TableFacts, chosen: BadRows, limit: int | None = None
 ) -> tuple[BadRow, ...]:
-    """The rows of the table's quarantine that are chosen, by file and position; the first ``limit`` that are
-    met.
-
-    Raises StateError LS508 when the version that the record pins is gone.
-    """
+    """Returns the chosen rows of the quarantine, by file and position, at most ``limit``. Raises StateError
+    LS508."""
     found = (row for row in _rows(lake, name, facts, _SHOWN) if fits(row, chosen))
     rows = [_bad_row(row) for row in islice(found, limit)]
     return tuple(sorted(rows, key=lambda row: (row.file or "", row.position or 0, row.row or "")))

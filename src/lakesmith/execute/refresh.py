@@ -35,11 +35,8 @@ def refresh_of(
     record: Record | None = None,
     besides: Around = NOTHING,
 ) -> Refresh:
-    """How the table ``name`` is refreshed; ``record``: of its last batch, which may know what its query does
-    not allow.
-
-    ``besides``: what decides its rows besides its files.
-    """
+    """Returns how a table is refreshed; ``record``: its last batch's; ``besides``: what decides its rows
+    besides its files."""
     node = graph.node(name)
     if node.definition.external is not None:
         return Refresh(Strategy.EXTERNAL, "it is a table of others, which is read as it is and never written")

@@ -60,12 +60,8 @@ class Paths:
 
 
 def relocate(catalog: LocalCatalog, away: tuple[Away, ...], say: Callable[[str], None]) -> int:
-    """Makes the files in the catalog's warehouse the tables that it names; the number of files that were
-    rewritten.
-
-    Raises StateError LS526, with the catalog as it was, when files that the tables have are not there or
-    cannot be read.
-    """
+    """Makes the files in the warehouse the tables that the catalog names; returns how many were rewritten.
+    Raises StateError LS526 if a file is missing; the catalog is unchanged then."""
     paths = Paths(catalog.warehouse, frozenset(each.origin for each in away))
     rewritten = 0
     for folder in sorted(catalog.warehouse.glob("*/*/metadata")):
@@ -233,11 +229,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _require_whole(table: Away) -> None:
-    """Raises StateError LS526 when a file of the table is where it was and not here: it was copied while a
-    run wrote to it.
-
-    What is at neither place was not lost on the way.
-    """
+    """Raises StateError LS526 if a file is in the original and not here: it was copied during a run."""
     lost = _Lost(table)
     if lost(table.here):
         raise _not_whole(table.here, "no such file")

@@ -53,11 +53,8 @@ class Prepared:
 def prepare(
     lake: Lake, graph: Graph, name: TableName, to: str, now: datetime, *, downstream: bool
 ) -> Prepared:
-    """What it would do to set the table back to ``to``: a snapshot, a tag or a moment.
-
-    Raises UsageError LS230, LS231 for what is no point of the past, LS255 for a table that was never written,
-    StateError as ``move_to`` and where the table cannot be read.
-    """
+    """Returns what a rollback to a snapshot, tag or time would do. Raises UsageError LS230, LS231, LS255, and
+    StateError as ``move_to``."""
     facts = lake.facts(name)
     if facts.state is None or facts.state.head is None:
         raise never_written(name)
@@ -207,11 +204,8 @@ def _tag(name: str, states: Mapping[TableName, TableState]) -> Tag:
 def to_be_tagged(
     name: str, states: Mapping[TableName, TableState], *, replace: bool
 ) -> dict[TableName, TableState]:
-    """The tables that do not have the tag where it is to be: at their heads.
-
-    Raises StateError LS522 where one has it elsewhere and it is not to be replaced: a tag that was set by
-    half goes on, another is kept.
-    """
+    """Returns the tables to tag at their heads. Raises StateError LS522 if the tag is elsewhere and not to be
+    replaced; a half-set tag is completed."""
     elsewhere = [str(table) for table, state in states.items() if _is_elsewhere(name, state)]
     if elsewhere and not replace:
         what = f"there is a tag {name} already, and the lake has moved on since"

@@ -209,10 +209,8 @@ class Run:
     engine: LazyEngine | None = None
 
     def run(self) -> int:
-        """Runs to the end; returns the exit code.
-
-        Raises LockedError when another process holds the project, and whatever starting the engine raises.
-        """
+        """Runs to the end and returns the exit code. Raises LockedError, and whatever starting the engine
+        raises."""
         started = time.monotonic()
         self.listener(RunStarted(tuple(self.names)))
         claim = Claim(

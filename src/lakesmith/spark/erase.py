@@ -1,9 +1,5 @@
-"""Erases people's rows: out of main by a batch, then out of every file that is left. Iceberg does the
-rewriting.
-
-Whatever it was doing when it ends, calling it again goes on: each part looks at what is there and does what
-is left of it.
-"""
+"""Erases persons' rows: out of main by a batch, then out of every remaining file. Each part does what is left
+of it, so a killed erasure is continued by calling it again."""
 
 from __future__ import annotations
 
@@ -52,11 +48,8 @@ def find(session: SessionHandle, lake: Lake, erasure: Erasure) -> Found:
 
 
 def renew(session: SessionHandle, lake: Lake, name: TableName) -> int:
-    """Rewrites the data files of a table and its sidecars that hide deleted rows, and records that: older
-    snapshots may leave then.
-
-    Returns how many files were rewritten. The table's rows are the same.
-    """
+    """Rewrites data files that hide deleted rows, of a table and its sidecars, and records that; returns how
+    many. Rows stay the same."""
     with explaining(session, lake.project.secrets):
         spark = session.spark
         files = _rewrite(spark, name)
@@ -158,13 +151,8 @@ def _rewrite(spark: SparkSession, name: TableName) -> int:
 
 
 def _rewrite_manifests(spark: SparkSession, name: TableName) -> None:
-    """Rewrites what manifests say of files, in every partition spec: they name files that went, and the
-    values that were in these.
-
-    Iceberg's procedure leaves a spec alone that has a single manifest of data, and manifests of deletes
-    always. The next commit of any kind leaves out those of deletes that went, so one that changes nothing is
-    made.
-    """
+    """Rewrites the manifests of every partition spec, which still name removed files and their values.
+    Iceberg's procedure skips single manifests and those of deletes; an empty commit drops the latter."""
     table, jvm = JavaTables(spark).load(name), spark._jvm
     if table.currentSnapshot() is not None and jvm is not None:
         in_one = jvm.com.google.common.base.Functions.constant("")

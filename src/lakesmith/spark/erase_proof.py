@@ -43,11 +43,8 @@ _WAY_OUT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What was looked at afterwards, and what was ``left`` there, in words; nothing, where all is gone.
-
-    ``files`` and ``rows`` are those that the tables name, ``unnamed_files`` others in their folders; None
-    where these cannot be listed.
-    """
+    """What was found afterwards: ``left`` in words, empty if all is gone. ``files`` and ``rows`` of the
+    tables, ``unnamed_files`` in their folders (None: not listable)."""
 
     files: int
     rows: int

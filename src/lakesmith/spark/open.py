@@ -40,11 +40,8 @@ _FILLED_IN = re.compile(r"\$\{\S+?\}")
 
 
 def session_settings(project: Project, little: bool = False) -> SessionSettings:
-    """What a session for the project's target is made of; ``little``: for little data.
-
-    Raises EnvironmentProblem LS308 for a folder that Spark would take for another, LS326 for a catalog that
-    cannot be used.
-    """
+    """Returns the settings of the target's session; ``little``: for little data. Raises EnvironmentProblem
+    LS308, LS326."""
     return SessionSettings(
         catalogs={
             **(_local_conf(project) if project.target.is_local else _conf(project)),
@@ -101,11 +98,8 @@ def offer(session: Offer) -> None:
 def open_session(
     project: Project, little: bool = False, keep: KeepWarm | None = None, given: SparkSession | None = None
 ) -> SessionHandle:
-    """A session on the project's lake; ``keep``: a warm JVM serves, and may be left; ``given``: a child of
-    it.
-
-    Raises EnvironmentProblem when it cannot be started, or the given one does not serve.
-    """
+    """Returns a session on the lake; ``keep``: a warm JVM, to use and to leave; ``given``: its parent. Raises
+    EnvironmentProblem."""
     require_shared(project)
     use_naming(project.target.naming)
     if given is not None or _offered:

@@ -1,7 +1,4 @@
-"""Commits rollbacks and tags, one commit for each table.
-
-Tables that an interrupted rollback did not reach follow with the next run.
-"""
+"""Commits rollbacks and tags, one commit per table. An interrupted rollback is completed by the next run."""
 
 from __future__ import annotations
 
@@ -19,10 +16,8 @@ from lakesmith.spark.start.session import SessionHandle
 
 
 def roll_back(session: SessionHandle, lake: Lake, rollback: Rollback, *, hold: bool) -> None:
-    """Rolls the tables back, the asked one first; ``hold`` freezes it until it is released.
-
-    Raises StateError LS511 when a table was moved meanwhile, RunError with the root cause of what fails.
-    """
+    """Rolls the tables back; ``hold`` freezes the first one. Raises StateError LS511, RunError with the root
+    cause."""
     with explaining(session, lake.project.secrets):
         for move in rollback.moves:
             held = hold and move is rollback.moves[0]

@@ -110,11 +110,8 @@ class Batch:
         return self.catalog.table(self.name.layer, self.name.name)
 
     def begin_draft(self, state: TableState) -> None:
-        """Has the batch change the table's structure where no reader sees it: see ``drafts``. ``state``: the
-        table now.
-
-        Without a catalog of drafts (REST) it is changed before the batch.
-        """
+        """Makes the batch change the table on a draft (see ``drafts``); without a catalog of drafts (REST) it
+        is changed at once."""
         if origin_of(self.name) is None and can_begin(self.spark):
             place = self.catalog.physical(self.name)
             begin(self.spark, self.project.drafts_db, place, state, self.attempt)
@@ -138,10 +135,8 @@ class Batch:
             raise Outdated("another writer moved the table while the batch ran")
 
     def open_branch(self) -> str:
-        """Opens the working branch where the batch begins; returns the table's UUID.
-
-        Raises Outdated when the table is not the one that was planned.
-        """
+        """Opens the working branch and returns the table's UUID. Raises Outdated if the table is another
+        one."""
         state, base = self.state(), self.step.base
         if base.uuid not in (None, state.uuid):
             raise Outdated("the table was dropped and created again")
@@ -152,11 +147,8 @@ class Batch:
         return state.uuid
 
     def written(self, state: TableState | None = None) -> tuple[Snapshot, ...]:
-        """The snapshots this batch has made on its branch so far, oldest first. Raises Outdated when the
-        branch is gone.
-
-        ``state``: the table's metadata, where it was read already.
-        """
+        """Returns the batch's snapshots on its branch, oldest first. Raises Outdated if the branch is
+        gone."""
         state = state or self.state()
         if self.branch not in state.refs:
             raise Outdated(
@@ -195,11 +187,8 @@ class Draft:
 
 
 def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
-    """Checks the draft against what the snapshots say, records it and publishes it.
-
-    Raises RunError LS610 when the row counts do not balance, Outdated when the table moved meanwhile,
-    RunStopped when it is not wanted any more.
-    """
+    """Checks the draft against the snapshots, records and publishes it. Raises RunError LS610, Outdated,
+    RunStopped."""
     batch.say("checking")
     # One look for all checks and the record, once all is written; that main is still where it was, the
     # publish itself finds out.
@@ -269,13 +258,8 @@ def _columns(state: TableState, change: SchemaChange) -> dict[str, int]:
 
 
 def checked_account(batch: Batch, draft: Draft, state: TableState) -> Account:
-    """The account with the row counts before and after, checked against the snapshots' own summaries in
-    ``state``.
-
-    Two equations, whose sides are counted apart: rows read = rows placed (where the batch is by row), and
-    rows before + inserted - deleted = rows after. And a third: what the account says was written is what
-    Iceberg says.
-    """
+    """Returns the account with the row counts before and after. Checks that rows read = rows placed (if by
+    row), that before + inserted - deleted = after, and that Iceberg counted the written rows alike."""
     before = live_rows(batch, state, batch.step.base.snapshot)
     written = batch.written(state)
     after = live_rows(batch, state, written[-1].snapshot_id) if written else before

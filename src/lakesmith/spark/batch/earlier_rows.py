@@ -23,10 +23,8 @@ _SHOWN = 3
 
 
 def delete_rows_of(batch: Batch, lake: Lake, paths: Sequence[str]) -> int:
-    """Deletes the rows of files on the working branch; returns how many.
-
-    Raises RunError LS619 when some of them were not found.
-    """
+    """Deletes the rows of files on the working branch; returns how many. Raises RunError LS619 if some are
+    missing."""
     paths = names_in_rows(batch, lake, paths)
     there = _rows_by_file(batch, paths)
     _require_known(batch, lake, [path for path in paths if path not in there])

@@ -56,11 +56,8 @@ class SidecarWriter:
         self.target = physical(self.name, batch.branch)
 
     def open(self) -> bool:
-        """Makes the table if need be, and the branch: with the rows the last record pins, and no others.
-
-        Where tombstones had other columns, those are changed and the branch has no rows; True tells that. A
-        full refresh begins without rows, whatever became of those that are pinned.
-        """
+        """Opens the sidecar's branch with the rows that the last record pins (none in a full refresh).
+        Returns True if tombstones had other columns, and so lost their rows."""
         pin, state = self._batch.step.base.pin(self.kind), self._ensure()
         changed = self._conform(state) or self._has_others_since(pin)
         is_empty = changed or self._batch.step.strategy is Strategy.FULL
@@ -180,11 +177,8 @@ def read_tombstones(batch: Batch) -> DataFrame | None:
 def write_tombstones(
     batch: Batch, deletes: DataFrame, count: int, stale: DataFrame | None = None
 ) -> dict[str, Pin]:
-    """Writes a tombstone for each of the ``count`` rows; gives the sidecar's new version for the record.
-
-    ``stale``: tombstones, in their columns, that are taken out. A full refresh starts from none. Nothing is
-    made where there are none and never were.
-    """
+    """Writes ``count`` tombstones and removes ``stale`` ones; returns the sidecar's version. A full refresh
+    starts from none. Without any, no table is created."""
     is_empty = batch.step.strategy is Strategy.FULL
     if not count and stale is None and not (is_empty and batch.step.base.pin(SidecarKind.TOMBSTONES)):
         return {}

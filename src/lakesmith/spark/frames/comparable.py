@@ -1,8 +1,4 @@
-"""Values made comparable, and frames compared as multisets of rows.
-
-Spark cannot compare or group by some types. Their values are replaced by comparable ones that are equal for
-equal values only.
-"""
+"""Values made comparable for Spark, equal for equal values only; frames compared as multisets of rows."""
 
 from __future__ import annotations
 
@@ -27,11 +23,8 @@ Leaf = Callable[[SparkColumn, DataType], SparkColumn]
 
 
 def comparable(value: SparkColumn, kind: DataType, leaf: Leaf | None = None) -> SparkColumn:
-    """``value``, of type ``kind``, with maps as lists of their entries in order, at any depth; ``leaf``
-    changes what is in it.
-
-    Variants stay as they are.
-    """
+    """Returns ``value`` with maps as sorted lists of entries, at any depth; ``leaf`` changes inner values.
+    Variants stay."""
     if leaf is None and not holds_maps(kind):
         return value
     match kind:
@@ -48,11 +41,8 @@ def comparable(value: SparkColumn, kind: DataType, leaf: Leaf | None = None) -> 
 def equal_in(
     left: str, right: str, kinds: Mapping[str, DataType], *, with_signs: bool = False
 ) -> SparkColumn:
-    """Whether two aliased rows are equal in these columns; not, where that is unknown. ``kinds``: their
-    types by name.
-
-    ``with_signs``: 0.0 is not -0.0 then, as which it is written.
-    """
+    """Returns whether two aliased rows are equal in these columns; False if unknown. ``with_signs``: 0.0 is
+    not -0.0."""
     equal = F.lit(True)
     for name, kind in kinds.items():
         leaf = with_sign if with_signs and has_fractions(kind) else None

@@ -48,12 +48,8 @@ _USERS = _Users()
 
 @contextmanager
 def utc_in_python(spark: SparkSession) -> Iterator[None]:
-    """Makes UTC the local time of this process, and of the workers of Python functions that are defined
-    meanwhile.
-
-    ``toLocalIterator`` and ``collect`` convert as rows come: read them inside. Several threads may be inside
-    at once.
-    """
+    """Makes UTC the local time of this process and of Python workers. Rows convert as they come: read them
+    inside. Threads may share it."""
     # PySpark gives this mapping to the workers of each function that it wraps.
     workers: Any = spark.sparkContext.environment
     before = workers.get(_TZ)

@@ -39,12 +39,8 @@ class RowCounts:
         return rows.observe(self._seen, *aggregates)
 
     def values(self) -> Mapping[str, Any]:
-        """All that was seen, by name, once the write it is part of is done; lists are Scala's.
-
-        Nothing where Spark left it out of the plan: where its optimizer sees that there can be no rows. It
-        must not do so once rows were counted: see the session's
-        ``spark.sql.adaptive.optimizer.excludedRules``.
-        """
+        """Returns the counts by name once the write is done; nothing if the optimizer removed the observation
+        (see ``excludedRules``)."""
         if self._found is None:
             may_be_double = self._first_job is not None and _may_have_run_twice(self._first_job)
             self._found = self._counted_again() if may_be_double else _observed(self._seen)
@@ -141,11 +137,8 @@ class Kept(ExitStack):
         return kept
 
     def cut(self, frame: DataFrame) -> DataFrame:
-        """The frame, computed now, as one that knows nothing of how it came about.
-
-        For frames made of several kept ones: their plans hold where each of those came from, and Spark goes
-        through all of that whenever something is planned on top.
-        """
+        """Returns the frame, computed now, without its history: plans on top of several kept frames would
+        carry all of theirs."""
         cut = frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
         execution: Any = cut._jdf.queryExecution()
         self.callback(execution.logical().rdd().unpersist, False)

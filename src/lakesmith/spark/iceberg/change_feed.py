@@ -55,11 +55,8 @@ from lakesmith.spark.jvm.gateway import elements
 
 @dataclass(frozen=True)
 class Changes:
-    """The rows that ``went`` and that ``came``, as the earlier and the later snapshot have them.
-
-    Columns of the table, and on format version 3 ``ROW_ID`` and ``LAST_UPDATED``: a row that went and one
-    that came with the same id are one row before and after an update.
-    """
+    """The rows that ``went`` and ``came``. From v3 with ``ROW_ID`` and ``LAST_UPDATED``: equal ids are one
+    row before and after."""
 
     went: DataFrame
     came: DataFrame
@@ -83,13 +80,9 @@ def changed_rows(
     end: int | None,
     bound: Bound | None = None,
 ) -> Iterator[Changes]:
-    """What changed from snapshot ``start`` (None: from no rows) to ``end``; both have to be in the table's
-    metadata.
-
-    The frames can be computed until the context ends. Costs the metadata of both snapshots and the files
-    touched. Raises NotIncremental where rows without ids have values that cannot be compared, and, before
-    anything is read, where reading the files touched is ``too_dear``.
-    """
+    """Yields the changes from ``start`` (None: no rows) to ``end``, while the context lasts. Costs their
+    metadata and the files touched. Raises NotIncremental for incomparable rows without ids, and if reading is
+    ``too_dear``."""
     table = JavaTables(spark).load(name)
     then, now = (SnapshotFiles(table, snapshot, spark._jvm) for snapshot in (start, end))
     if then.has_doubles or now.has_doubles:

@@ -178,11 +178,8 @@ class JavaTables:
         return table, self._load(_dotted((CATALOG, *_naming.physical(name)))).operations()
 
     def _recorded(self, table: Any, work: Publication) -> tuple[int, Any]:
-        """The id of a new snapshot with the record, and the table's metadata with it on the branch, of which
-        nothing is committed.
-
-        It is made from what ``table.operations().current()`` is then.
-        """
+        """Returns the id of a new snapshot with the record, and the metadata with it; nothing is
+        committed."""
         transaction = table.newTransaction()
         _require_unmoved(table.operations().current(), work)
         append = transaction.newFastAppend().toBranch(work.branch)
@@ -250,11 +247,8 @@ class JavaTables:
         expiry.commit()
 
     def settle_sidecar(self, name: TableName, branch: str) -> None:
-        """Moves a sidecar's main to what the published record pins, and drops the working branches.
-
-        Not part of the commit point: records pin snapshots, so this only keeps the sidecar tidy and readable
-        by name.
-        """
+        """Moves a sidecar's main to the pinned snapshot and drops working branches. Not part of the commit:
+        records pin snapshots."""
         table = self.load(name)
         head = table.refs().get(branch)
         if head is None:

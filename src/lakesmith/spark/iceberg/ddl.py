@@ -171,11 +171,8 @@ def require_ours(state: TableState, project: str) -> None:
 def widen_table(
     spark: SparkSession, name: TableName, state: TableState, wanted: Sequence[Column]
 ) -> list[str]:
-    """Adds the columns, and the fields in them, that are missing and widens the types that can be; says in
-    words what it did.
-
-    Raises StateError LS507 when a column would have to change its type in a way that would need new data.
-    """
+    """Adds missing columns and fields and widens types; returns the changes in words. Raises StateError
+    LS507."""
     present = {column.name.lower(): column for column in state.columns}
     done: list[str] = []
     for column in wanted:
@@ -199,10 +196,7 @@ def widenings(state: TableState, wanted: Sequence[Column]) -> bool:
 
 
 def conform_table(spark: SparkSession, name: TableName, state: TableState, wanted: Sequence[Column]) -> bool:
-    """Gives a table exactly the columns ``wanted``; True when it had others, whose values are then nulls.
-
-    Earlier snapshots keep the columns and values they were written with.
-    """
+    """Gives a table exactly the columns ``wanted``; True if it had others, whose values become null."""
     there = {column.name: column.type for column in state.columns}
     types = {column.name: column.type for column in wanted}
     if there == types:

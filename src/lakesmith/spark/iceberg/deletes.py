@@ -25,11 +25,8 @@ _FRAME: Final = 4
 
 
 def to_bytes(positions: BitMap64) -> bytes:
-    """The bytes of a deletion vector: the blob ``deletion-vector-v1`` of the Puffin specification.
-
-    Length of what follows but the checksum (4 bytes, big-endian), magic, 64-bit Roaring bitmap in its
-    portable form, CRC-32 of magic and bitmap (4 bytes, big-endian).
-    """
+    """Returns the blob ``deletion-vector-v1`` of the Puffin specification: length (4 bytes, big-endian),
+    magic, portable 64-bit Roaring bitmap, CRC-32 of both (4 bytes, big-endian)."""
     data = _MAGIC + positions.serialize()
     return struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data))
 
@@ -72,11 +69,8 @@ class Vectors:
         operation: str,
         replaces: bool = False,
     ) -> WrittenDeletes:
-        """Writes the positions of each data file, which are some, to one new Puffin file.
-
-        ``tasks`` has a scan task for each file. Rows that are deleted already stay deleted, unless the new
-        file ``replaces`` them.
-        """
+        """Writes positions of data files to a new Puffin file. ``tasks``: a scan task per file. Earlier
+        deletes stay, unless the file ``replaces`` them."""
         # Iceberg's writer asks for what was deleted before: for one position of a file it is given all, as up
         # to Iceberg 1.10 it takes no more.
         indexes, old = self._maps(), list[Any]()
@@ -113,12 +107,8 @@ class Vectors:
         return self._loader.loadPositionDeletes(kept, file) if kept else None
 
     def index(self, positions: BitMap64, file: str, place: tuple[Any, Any]) -> Any:
-        """The positions as a PositionDeleteIndex, handed over at once: a call each would take longer than
-        all the rest.
-
-        ``place`` is the data file's partition spec and its partition. Iceberg takes a bitmap only with the
-        description of a file that it could come from.
-        """
+        """Returns the positions as a PositionDeleteIndex, passed at once. ``place``: the file's partition
+        spec and partition, as Iceberg needs a file's description."""
         content = to_bytes(positions)
         described = self._files.deleteFileBuilder(place[0]).ofPositionDeletes().withFormat(self._puffin)
         described = described.withPath(file).withReferencedDataFile(file).withPartition(place[1])
@@ -148,10 +138,8 @@ def write_deletes(
     deleted: Mapping[str, BitMap64],
     operation: str,
 ) -> WrittenDeletes:
-    """Writes the positions of each data file, with those deleted before; nothing is committed.
-
-    ``tasks`` has a scan task for each file; ``operation`` is a part of the new files' names.
-    """
+    """Writes positions of data files with the earlier ones; commits nothing. ``tasks``: a scan task per file;
+    ``operation``: part of file names."""
     if version_of(table) < WITH_ROW_IDS:
         return _Positions(spark, table, operation).write(tasks, deleted)
     return Vectors(spark, table).write(tasks, deleted, operation)

@@ -61,10 +61,7 @@ def load_other(spark: SparkSession, name: TableName, place: str) -> Any:
 
 
 def others_conf(target: Target) -> dict[str, str]:
-    """A session's settings of the target's other catalogs: how the files of their tables are reached.
-
-    Raises EnvironmentProblem LS326 for one that cannot be used.
-    """
+    """Returns a session's settings of other catalogs' files. Raises EnvironmentProblem LS326."""
     return {
         f"{_FILES}{other.name}.{key}": value
         for other in target.others

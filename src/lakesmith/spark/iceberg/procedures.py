@@ -43,11 +43,8 @@ def rewrite_data_files(
 
 
 def rewrite_position_deletes(spark: SparkSession, name: TableName, every: bool = False) -> int:
-    """Puts files of deleted positions together (format 2), or makes vectors of them (format 3); how many
-    files that were.
-
-    Positions in data files that went are left out. ``every``: files of their size are rewritten too.
-    """
+    """Compacts position-delete files (v2) or turns them into vectors (v3); returns how many. ``every``: of
+    any size."""
     given = {"options": "map('rewrite-all', 'true')"} if every else {}
     done = _call(spark, "rewrite_position_delete_files", name, **given)[0]
     return int(done["rewritten_delete_files_count"])
@@ -66,11 +63,8 @@ def manifests_of(spark: SparkSession, name: TableName) -> tuple[ManifestFacts, .
 
 
 def orphan_files(spark: SparkSession, name: TableName, before: float, by_prefix: bool) -> list[str]:
-    """The files in the table's folder that no snapshot has and that are older than ``before`` (seconds since
-    the epoch). None is removed.
-
-    ``by_prefix``: they are listed by the client of the table's files, and not by Hadoop's.
-    """
+    """Returns orphaned files older than ``before`` (seconds since the epoch); removes none. ``by_prefix``:
+    listed by the table's own file client."""
     moment = datetime.fromtimestamp(before, UTC).strftime("%Y-%m-%d %H:%M:%S.%f UTC")
     found = _call(
         spark,

@@ -25,12 +25,8 @@ _TRIES: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class RefChange:
-    """What becomes of a table's references and properties, if it is table ``uuid`` and its main is at
-    ``main``.
-
-    ``branches`` and ``tags``: to which snapshots they go. ``gone``: tags that are removed, where they are
-    there. ``properties``: their new values; None: removed.
-    """
+    """A change of the references and properties of table ``uuid`` with main at ``main``: ``branches`` and
+    ``tags`` to set, tags ``gone``, ``properties`` (None: removed)."""
 
     uuid: str
     main: int

@@ -39,11 +39,8 @@ def read_version(spark: SparkSession, name: TableName, snapshot: int | None) -> 
 
 
 def read_appended(spark: SparkSession, name: TableName, start: int, end: int) -> DataFrame:
-    """The rows that came after snapshot ``start`` up to ``end``, which only appended some.
-
-    Where snapshots in between have left, they are known by their ids, which grow with each append. Raises
-    RunError LS613 where the table has none.
-    """
+    """Returns the rows appended after ``start`` up to ``end``; by row ids if snapshots between expired.
+    Raises RunError LS613 without ids."""
     table, jvm = JavaTables(spark).load(name), spark._jvm
     assert jvm is not None
     if start == end:

@@ -41,12 +41,8 @@ class Staging:
         self._written = jvm.org.apache.iceberg.spark.FileRewriteCoordinator.get()
 
     def write(self, table: Any, rows: DataFrame) -> list[Any]:
-        """Writes the rows to data files of the table; gives Iceberg's descriptions of them. Nothing is
-        committed.
-
-        ``rows`` has the table's columns and ``ROW_ID``: a row's id where it takes another's place, null where
-        it is new. On format version 2 rows have none, and it is left out.
-        """
+        """Writes rows to data files and returns Iceberg's descriptions; commits nothing. ``ROW_ID``: the id
+        of a replaced row, null for a new one; left out in v2."""
         name = str(uuid.uuid4())
         self._tables.add(name, table)
         try:
@@ -59,11 +55,8 @@ class Staging:
 
     @contextmanager
     def read(self, table: Any, tasks: Sequence[Any]) -> Iterator[DataFrame]:
-        """The rows that the scan tasks give, in the table's present columns; with ``ROW_ID`` and
-        ``LAST_UPDATED`` on version 3.
-
-        The frame can be computed until the context ends.
-        """
+        """Returns the rows of scan tasks in the table's columns, from v3 with ``ROW_ID`` and
+        ``LAST_UPDATED``, while the context lasts."""
         name = str(uuid.uuid4())
         staged = self._lists()
         for task in tasks:

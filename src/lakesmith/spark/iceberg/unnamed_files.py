@@ -1,8 +1,5 @@
-"""Files in a table's folder that no snapshot names: what a writer left that was killed, or has under way.
-Listed, and looked into.
-
-Formats: https://iceberg.apache.org/spec/#manifests and #manifest-lists.
-"""
+"""Files in a table's folder that no snapshot names, listed and read. Formats:
+https://iceberg.apache.org/spec/#manifests."""
 
 from __future__ import annotations
 

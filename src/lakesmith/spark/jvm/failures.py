@@ -1,8 +1,5 @@
-"""Say what went wrong in Spark in one or two lines: the root cause, not the frames around it.
-
-Works on the text of an exception alone, never on the JVM behind it: that may be dead, and is where the
-trouble is.
-"""
+"""Explains a failure in Spark in one or two lines: the root cause, from the exception's text alone, as the
+JVM may be dead."""
 
 from __future__ import annotations
 
@@ -139,11 +136,8 @@ def is_unanswered(exc: BaseException) -> bool:
 
 
 def is_beaten(exc: BaseException) -> bool:
-    """Whether a commit was refused because others committed to the table at the same time.
-
-    On a working branch nobody else commits: what Iceberg finds there "concurrently added" is what it added
-    itself, by a request that something on the way has sent twice.
-    """
+    """Returns whether a commit lost to concurrent ones. On a working branch, "concurrently added" files are
+    our own, from a request sent twice."""
     causes = causes_of(full_text(exc))
     return any(cause.name == "CommitFailedException" or _ADDED_MEANWHILE in str(cause) for cause in causes)
 
@@ -327,12 +321,8 @@ _FILE_IN_MESSAGE = (
 
 
 def unreadable_file(error: BaseException) -> str | None:
-    """The absolute path (or URI, for other than local files) of the file that made ``error`` happen, None if
-    no file did.
-
-    Spark names a file URL-encoded in its message (FAILED_READ_FILE); the message may sit in a cause or a
-    stack trace.
-    """
+    """Returns the path or URI of the file that caused ``error``, or None. Spark URL-encodes it
+    (FAILED_READ_FILE), in any cause."""
     seen: BaseException | None = error
     while seen is not None:
         for text in (str(seen), _java_trace(seen)):

@@ -17,11 +17,8 @@ def java_class(jvm: Any, name: str) -> Any:
 
 
 def elements(collection: Any) -> list[Any]:
-    """The elements of a Java collection.
-
-    Not by iterating over it: the end of a Java iterator is an exception that is translated, which takes some
-    20 ms.
-    """
+    """Returns a Java collection's elements without iterating: the end of an iterator is an exception of 20
+    ms."""
     array = collection.toArray()
     return [array[place] for place in range(len(array))]
 

@@ -79,11 +79,8 @@ def _folder(location: str) -> str:
 
 
 def require_no_other(spark: SparkSession, table: Any, name: TableName, metadata: Sequence[str]) -> None:
-    """A table that was dropped without its files, and made again in the same folder, can be entered again:
-    its files are no orphans.
-
-    Raises StateError LS632 where one of the ``metadata`` files is another table's.
-    """
+    """Raises StateError LS632 if one of the ``metadata`` files is another table's: a dropped table in the
+    same folder can be registered again, so its files are no orphans."""
     parser, mine = _jvm(spark).org.apache.iceberg.TableMetadataParser, str(table.uuid())
     for path in metadata:
         if (other := str(parser.read(table.io(), path).uuid())) != mine:

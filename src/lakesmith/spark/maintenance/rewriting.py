@@ -59,11 +59,8 @@ def piece_of(files: Sequence[OldFile]) -> list[OldFile]:
 
 
 def rewrite(maintainer: Maintainer, name: TableName, everything: bool) -> Brought:
-    """Rewrites the files of earlier partitionings, or ``everything``.
-
-    Raises LakesmithError with the root cause, RunStopped once it was asked to stop: the pieces until then
-    stay done.
-    """
+    """Rewrites files of earlier partitionings, or ``everything``. Raises LakesmithError with the root cause,
+    RunStopped; finished pieces stay."""
     return maintainer.explained(lambda: _Rewriting(maintainer, name, everything).do())
 
 

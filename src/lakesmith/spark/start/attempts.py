@@ -1,7 +1,5 @@
-"""Get a session by the first way that works: direct with an archive, direct without, ``spark-submit``.
-
-A way that fails costs a note, never the run: its JVM is ended, an archive that was part of it is thrown away.
-"""
+"""Gets a session by the first way that works: direct with an archive, direct, ``spark-submit``. A failed way
+costs a note."""
 
 from __future__ import annotations
 
@@ -91,12 +89,8 @@ class Attempt:
 
 
 def attempts(plan: LaunchPlan, archive: Archive, conf: Mapping[str, str]) -> list[Attempt]:
-    """The ways to start, the fastest first: with an archive if there is one, without, and by
-    ``spark-submit``.
-
-    On a cluster there is one: each would wait for a master that does not answer. Only ``spark-submit`` knows
-    where YARN's and Kubernetes' files are.
-    """
+    """Returns the ways to start, fastest first. On a cluster only ``spark-submit``, which knows the files of
+    YARN and Kubernetes."""
     ways = _ways(plan, archive)
     if not is_cluster(conf):
         return ways
@@ -116,11 +110,8 @@ def _ways(plan: LaunchPlan, archive: Archive) -> list[Attempt]:
 
 
 def first_that_works(plan: LaunchPlan, conf: Mapping[str, str], ways: Sequence[Attempt]) -> SessionHandle:
-    """Try `ways` in order.
-
-    Raises:
-        EnvironmentProblem: LS303, none of them gave a session; the session's folder is then gone.
-    """
+    """Tries `ways` in order. Raises EnvironmentProblem LS303 if none works; the session's folder is removed
+    then."""
     notes: list[str] = []
     failed: list[tuple[Attempt, str]] = []
     try:
@@ -206,11 +197,8 @@ def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
 
 
 def _session(gateway: JavaGateway, driver: DriverProcess) -> SparkSession:
-    """The session over a connected gateway; the settings are those the JVM was given.
-
-    Raises:
-        LaunchError: Spark refused to start; the JVM is then gone.
-    """
+    """Returns the session over a connected gateway. Raises LaunchError if Spark refuses; the JVM is gone
+    then."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
     from pyspark.errors import PySparkException

@@ -1,7 +1,4 @@
-"""The user's cache folder: jars and class-data archives that every project of this user shares.
-
-Everything in it can be deleted at any time; it is made again when it is needed.
-"""
+"""The user's cache folder of jars and class-data archives. All of it can be deleted at any time."""
 
 from __future__ import annotations
 
@@ -21,11 +18,7 @@ def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def make_folder(folder: Path) -> Path:
-    """Make `folder` and its parents.
-
-    Raises:
-        EnvironmentProblem: LS304, it cannot be made or written.
-    """
+    """Creates `folder` and its parents. Raises EnvironmentProblem LS304."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -37,10 +30,8 @@ def make_folder(folder: Path) -> Path:
 
 @contextmanager
 def held(lock_file: Path, wait: bool = True) -> Iterator[bool]:
-    """Hold an exclusive lock on `lock_file`; yields whether it is held (False only when not waiting).
-
-    The kernel drops the lock with the process, so a lock of a dead process never is in the way.
-    """
+    """Holds an exclusive lock on `lock_file`; yields whether it is held (False only without waiting). It ends
+    with the process."""
     with lock_file.open("a") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

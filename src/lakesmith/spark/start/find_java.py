@@ -49,11 +49,7 @@ class JavaSearch:
 def find_java(
     environ: Mapping[str, str] | None = None, system: tuple[Path, ...] = SYSTEM_FOLDERS, bundled: bool = True
 ) -> JavaRuntime:
-    """The Java to run Spark with; the arguments are those of `look_for_java`.
-
-    Raises:
-        EnvironmentProblem: LS301, no usable Java; says what was looked at and why it was passed over.
-    """
+    """Returns the Java to run Spark with, as `look_for_java`. Raises EnvironmentProblem LS301."""
     search = look_for_java(environ, system, bundled)
     if search.found is None:
         raise EnvironmentProblem(_no_java(search.passed_over))

@@ -84,12 +84,8 @@ class _Parent:
 
 
 def over_given(spark: SparkSession, settings: SessionSettings) -> SessionHandle:
-    """A handle of a child of the session, set up for the target.
-
-    Raises EnvironmentProblem: LS332 for a session that is none of this process, LS333 for what has to be set
-    when Spark starts, LS334 for classes that are not there, LS337 for a version of Spark or Iceberg that is
-    too old or too new.
-    """
+    """Returns a child of the session, set up for the target. Raises EnvironmentProblem LS332, LS333, LS334,
+    LS337."""
     _require_classic(spark)
     parent = _Parent(spark)
     _require_version(f"Spark {spark.version}", pair_of(spark.version) is not None)
