@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from harness import fail
 from left_behind import mentions
 from shared_project import Make, SharedProject
 from small_shop import LINES, NEWEST, ORDERS, SUMS, VERSIONS, Order, csv, newest
@@ -129,10 +130,7 @@ def test_one_that_is_killed_after_it_rewrote_a_landing_file_knows_it_again(make:
     shop = make({**files, bronze: files[bronze].replace("on_erase: remove", "on_erase: rewrite")})
     shop.take("orders/0.csv", csv(*FIRST))
 
-    def die() -> None:
-        raise OSError("died")
-
-    faults.arrange("after-delete", die, "bronze.orders")
+    faults.arrange("after-delete", fail, "bronze.orders")
     assert shop.call("erase", "bronze.orders", *WHERE).code == 1
     faults.clear()
     assert ADA not in shop.landing_text("orders/0.csv")
@@ -226,10 +224,7 @@ def test_a_column_that_was_renamed_since_does_not_bring_them_back(make: Make) ->
 def test_one_that_is_killed_goes_on_when_it_is_called_again(make: Make, point: str, table: str) -> None:
     shop = grown(make, ORDERS | NEWEST)
 
-    def die() -> None:
-        raise OSError("died")
-
-    faults.arrange(point, die, table)
+    faults.arrange(point, fail, table)
     died = shop.call("erase", "bronze.orders", *WHERE)
     faults.clear()
     if died.code == 0:

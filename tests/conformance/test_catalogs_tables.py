@@ -4,7 +4,7 @@ from collections import Counter
 
 import places
 import pytest
-from harness import in_order
+from harness import fail, in_order
 from shared_project import Make, grown
 from small_shop import (
     BEST,
@@ -132,7 +132,7 @@ def test_a_batch_that_fails_leaves_the_columns_as_they_were(make: Make) -> None:
     before = shop.state("bronze.orders")
     shop.write({"tables/bronze/orders.yaml": text})
     shop.land("orders/1.csv", csv(*SECOND).replace("customer", "buyer"))
-    faults.arrange("before-swap", _pull_the_plug, "bronze.orders")
+    faults.arrange("before-swap", fail, "bronze.orders")
     assert shop.run("bronze.orders").code == 1
     faults.clear()
     there = [column.name for column in shop.state("bronze.orders").columns]
@@ -141,7 +141,3 @@ def test_a_batch_that_fails_leaves_the_columns_as_they_were(make: Make) -> None:
     shop.must_run("bronze.orders")
     assert "buyer" in [column.name for column in shop.state("bronze.orders").columns]
     assert shop.rows("bronze.orders") == sorted(FIRST + SECOND)
-
-
-def _pull_the_plug() -> None:
-    raise OSError("pulled the plug")

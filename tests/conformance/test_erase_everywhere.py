@@ -10,6 +10,7 @@ from typing import Any
 import places
 import processes
 import pytest
+from harness import fail
 from left_behind import names_and_mentions
 from shared_project import Make, SharedProject
 
@@ -77,10 +78,7 @@ def shop(make: Make) -> SharedProject:
 def interrupted(shop: SharedProject) -> None:
     """An erasure that is killed once it has rewritten a file, and another one that rewrites the same file."""
 
-    def die() -> None:
-        raise OSError("died")
-
-    faults.arrange("after-delete", die, "bronze.people")
+    faults.arrange("after-delete", fail, "bronze.people")
     assert shop.call("erase", "silver.people", *WHERE).code == 1
     faults.clear()
     other = shop.call(

@@ -7,7 +7,7 @@ definition.
 
 import pytest
 from audit import VERSIONS, Audit
-from harness import Harness
+from harness import Harness, fail
 from killed_shop import FILES, Shop
 from killed_shop import VERSIONS as VERSION_FILES
 
@@ -41,15 +41,11 @@ def project(shop: Shop, session: SessionHandle) -> Harness:
     return Harness(shop.root, session, {**FILES, **VERSION_FILES})
 
 
-def _fail() -> None:
-    raise OSError("arranged by a test")
-
-
 def test_a_first_batch_that_fails_once_the_table_is_there(shop: Shop, project: Harness) -> None:
     for stage in STAGES:
         shop.land()
         for table in stage:
-            faults.arrange("after-create", _fail, table)
+            faults.arrange("after-create", fail, table)
         assert _failed(project) == set(stage)
         Audit(shop).check()
         faults.clear()
@@ -72,7 +68,7 @@ def test_a_batch_that_fails(shop: Shop, project: Harness, point: str) -> None:
         if not failing:
             continue
         for table in failing:
-            faults.arrange(point, _fail, table)
+            faults.arrange(point, fail, table)
         assert _failed(project) == failing
         Audit(shop).check()
         faults.clear()
@@ -91,7 +87,7 @@ def test_a_run_that_does_not_fail_makes_everything_right(shop: Shop, project: Ha
 @pytest.mark.parametrize("point", ["after-lock", "after-listing"])
 def test_a_run_that_fails_before_any_batch(shop: Shop, project: Harness, point: str) -> None:
     shop.land()
-    faults.arrange(point, _fail)
+    faults.arrange(point, fail)
     if point == "after-lock":
         with pytest.raises(OSError, match="arranged by a test"):
             project.run()

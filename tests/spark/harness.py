@@ -57,6 +57,11 @@ def refresh_by_keys(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(limits, "COMPUTED_WHOLE_ABOVE_CHANGED_PART", float("inf"))
 
 
+def fail() -> None:
+    """Fails, as a fault that a test arranges."""
+    raise OSError("arranged by a test")
+
+
 PROJECT_FILE = "name: {name}\ntargets: {{local: {{}}}}\n"
 
 

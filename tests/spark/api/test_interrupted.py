@@ -103,11 +103,9 @@ def test_what_was_about_to_be_published_is_not(shop: lakesmith.Lakehouse) -> Non
         time.sleep(2)
 
     faults.arrange("before-publish", stopped_here, "silver.slow")
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            shop.run()
-    finally:
-        faults.clear()
+    with pytest.raises(KeyboardInterrupt):
+        shop.run()
+    faults.clear()
     (status,) = shop.status("silver.slow")
     assert status.standing is not Standing.UP_TO_DATE
     assert list(shop.run().published) == ["silver.slow"]

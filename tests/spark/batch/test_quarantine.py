@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Harness, MakeShop
+from harness import Harness, MakeShop, fail
 
 from lakesmith.catalog.record import Account
 from lakesmith.execute import faults
@@ -171,9 +171,6 @@ def test_the_bad_rows_of_an_attempt_that_failed_do_not_count(
     land(shop, 1, "1,a@x,1,I", "2,,1,I")
     shop.must_run()
     land(shop, 2, "3,,1,I", "4,d@x,1,I")
-
-    def fail() -> None:
-        raise OSError(f"fault at {point}")
 
     faults.arrange(point, fail)
     assert shop.run().code == 1

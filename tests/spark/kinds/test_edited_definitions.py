@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from harness import Harness, in_order
+from harness import Harness, fail, in_order
 
 from lakesmith.execute import faults
 from lakesmith.execute.decide import Decider
@@ -203,9 +203,6 @@ def _held(shop: Harness, snapshot: int) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("point", BEFORE_PUBLISH)
 def test_a_rebuild_that_fails_leaves_the_old_rows(shop: Harness, point: str) -> None:
-    def fail() -> None:
-        raise OSError("arranged by a test")
-
     shop.redefine(EDITED.files())
     shop.write(replace(EDITED, times=7).files())
     faults.arrange(point, fail, ORDERS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from harness import Harness
+from harness import Harness, fail
 from out_of_quarantine import replay
 
 from kafka_server import PASSWORD, Server, running
@@ -149,9 +149,6 @@ def test_killed_between_intent_and_publishing(shop: Harness, server: Server) -> 
     shop.write({"tables/bronze/killed.yaml": table("killed")})
     for partition in range(3):
         server.send("killed", [(None, f'{{"id": {partition}}}')], partition)
-
-    def fail() -> None:
-        raise RuntimeError("killed")
 
     for number, point in enumerate(("after-intent", "before-publish")):
         faults.arrange(point, fail, "bronze.killed")

@@ -4,7 +4,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from harness import Harness, MakeShop
+from harness import Harness, MakeShop, fail
 from nested import notes
 from out_of_quarantine import drop, out_of_quarantine, replay
 
@@ -285,14 +285,9 @@ def test_a_renamed_column_is_said(shop: Harness) -> None:
 def test_a_replay_that_fails_is_made_again_once(shop: Harness, point: str) -> None:
     shop.write({"tables/bronze/orders.yaml": LENIENT})
 
-    def fail() -> None:
-        raise OSError(f"fault at {point}")
-
     faults.arrange(point, fail)
-    try:
-        assert out_of_quarantine(shop, "bronze.orders", Strategy.REPLAY).code == 1
-    finally:
-        faults.clear()
+    assert out_of_quarantine(shop, "bronze.orders", Strategy.REPLAY).code == 1
+    faults.clear()
     was_published = point == "after-publish"
     assert positions(shop) == ([2, 4, 5] if was_published else [2, 3, 4, 5])
     assert replay(shop).published["bronze.orders"].account.inserted == (0 if was_published else 1)

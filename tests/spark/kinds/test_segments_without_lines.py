@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from harness import Harness
+from harness import Harness, fail
 
 from lakesmith import Lakehouse, limits
 from lakesmith.api.files import Files
@@ -127,9 +127,6 @@ def test_segments_that_come_back_are_not_taken_again(till: Till) -> None:
 
 @pytest.mark.parametrize("point", ["after-intent", "before-publish", "after-publish"])
 def test_a_batch_that_ends_while_lines_leave(till: Till, point: str) -> None:
-    def fail() -> None:
-        raise OSError(f"ended at {point}")
-
     till.take(1, 2, 3, 4)
     for number in (5, 6, 7):
         till.send(number)

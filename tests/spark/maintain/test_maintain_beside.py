@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from harness import MakeShop
+from harness import MakeShop, fail
 from maintained_shop import DERIVED, FILES, grown, land, require_readable, require_rows
 from maintaining import data_files, maintained, must_maintain, soon
 from pyspark.errors import PySparkException
@@ -32,10 +32,6 @@ def at_first(point: str, action: Callable[[], object], table: str) -> None:
             action()
 
     faults.arrange(point, act, table)
-
-
-def fail() -> None:
-    raise OSError("arranged by a test")
 
 
 @pytest.mark.in_turn

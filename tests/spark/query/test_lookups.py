@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
-from harness import Harness, MakeShop
+from harness import Harness, MakeShop, fail
 
 from lakesmith.errors import ProjectError
 from lakesmith.execute.events import TableCurrent, TableFailed, TableHeld
@@ -148,9 +148,6 @@ def test_a_lookup_that_is_not_there_holds_nothing_up(shop: Harness, monkeypatch:
 def test_what_was_read_is_kept_on_the_way(shop: Harness, postgres: str) -> None:
     """A batch that does not come to its end leaves the landing file; the next run takes it, once."""
     from lakesmith.execute import faults
-
-    def fail() -> None:
-        raise OSError("arranged by a test")
 
     faults.arrange("after-data", fail, "bronze.products")
     assert shop.run("bronze.products").code == 1
