@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
@@ -101,7 +100,7 @@ def _commands() -> str:
 
 
 def _section(name: str) -> Iterator[str]:
-    command = get_command(import_module(f"{commands.__name__}.{name}").app)
+    command = get_command(commands.app_of(name))
     yield from (f"## {name}", "", commands.COMMANDS[name], "")
     for below in getattr(command, "commands", {}).values():
         yield from (

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from lakesmith.api.explaining import Explained
     from lakesmith.api.files import FileChange, Files, FilesChanged
     from lakesmith.api.frames import Rows, Table
-    from lakesmith.api.planning import Plan
     from lakesmith.api.quarantine import QuarantineDropPreview, QuarantineRows, QuarantineSummary
-    from lakesmith.api.reading import History, Status
+    from lakesmith.api.reading import History, Plan, Status
     from lakesmith.api.results import Change
     from lakesmith.execute.events import Listener
     from lakesmith.execute.run_result import RunResult
@@ -75,7 +74,7 @@ class Lakehouse(Changing):
 
     def plan(self, *select: str) -> Plan:
         """Returns what a run would do with the selected tables, and what it costs. Starts no Spark."""
-        from lakesmith.api.planning import plan
+        from lakesmith.api.reading import plan
 
         return plan(self.access, select)
 

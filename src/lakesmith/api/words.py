@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from lakesmith.project.nearest import did_you_mean, listed
+from lakesmith.project.nearest import did_you_mean, listed, nearest
 
-__all__ = ["ago", "count", "did_you_mean", "duration", "iso", "listed", "moment", "size"]
+__all__ = ["ago", "count", "did_you_mean", "duration", "iso", "listed", "moment", "nearest", "size"]
 
 _STEPS = ((60.0, "s"), (60.0, "min"), (24.0, "h"), (float("inf"), "d"))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -23,7 +22,7 @@ class LazyCommands(TyperGroup):
         name, known, rest = super().resolve_command(ctx, args)
         if name is None or known is None:
             return name, known, rest
-        command = get_command(import_module(f"{commands.__name__}.{name}").app)
+        command = get_command(commands.app_of(name))
         command.help = known.help
         return name, command, rest
 
@@ -40,7 +39,7 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from lakesmith.cli.commands.version import version
+        from lakesmith.cli.commands.doctor import version
 
         version()
         raise typer.Exit

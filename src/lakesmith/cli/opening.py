@@ -11,7 +11,6 @@ from pathlib import Path
 from lakesmith.api.access import Host
 from lakesmith.api.lakehouse import Lakehouse
 from lakesmith.cli.guard import remember
-from lakesmith.execute.opened import Opened
 
 
 def open_lake(root: Path, target: str | None, progress: Callable[[str], None] | None = None) -> Lakehouse:
@@ -44,8 +43,3 @@ def _busy(text: str) -> AbstractContextManager[object]:
 def _no_line(_text: str) -> AbstractContextManager[object]:
     """The command has a live line of its own."""
     return nullcontext()
-
-
-def open_project(root: Path, target: str | None) -> Opened:
-    """Reads the project. Raises ProjectError with every problem found."""
-    return open_lake(root, target).access.opened()

@@ -6,8 +6,8 @@ from typing import Any
 
 import typer
 
+from lakesmith.api.words import listed, nearest
 from lakesmith.errors import Problem
-from lakesmith.project.nearest import listed, nearest
 
 ClickUsageError: Any = typer.BadParameter.__mro__[1]
 ClickProblem: Any = ClickUsageError.__mro__[1]

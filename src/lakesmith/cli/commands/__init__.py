@@ -1,8 +1,9 @@
-"""The commands, each with its options in the file of its name; imported only when it is called."""
+"""The commands, each in the file of its name or of its kin; a file is imported only when its command is called."""
 
 from __future__ import annotations
 
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 COMMANDS: Final = {
     "run": "Refresh tables, in dependency order.",
@@ -35,3 +36,18 @@ COMMANDS: Final = {
     "quarantine": "Show, replay or drop bad rows.",
 }
 """The help text of each command. It is here so that ``--help`` imports no command."""
+
+HOMES: Final = {
+    "untag": "tag",
+    "release": "rollback",
+    "relocate": "register",
+    "stop": "run",
+    "version": "doctor",
+}
+"""The files of commands that share one: its ``app`` is the command of the file's name, ``untag_app`` the other."""
+
+
+def app_of(name: str) -> Any:
+    """Imports a command, and returns its app."""
+    home = HOMES.get(name, name)
+    return getattr(import_module(f"{__name__}.{home}"), "app" if home == name else f"{name}_app")

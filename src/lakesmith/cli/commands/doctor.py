@@ -1,4 +1,4 @@
-"""``lakesmith doctor``."""
+"""``lakesmith doctor`` and ``lakesmith version``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from lakesmith import __version__
 from lakesmith.api.doctor import Checks, Verdict
 from lakesmith.cli.asking import show
 from lakesmith.cli.opening import open_lake
@@ -13,6 +14,7 @@ from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption,
 from lakesmith.cli.render.text import columns_aligned
 
 app = command_app()
+version_app = command_app()
 
 _MARKS = {Verdict.OK: "ok", Verdict.NOTE: "note", Verdict.PROBLEM: "PROBLEM"}
 
@@ -42,3 +44,9 @@ def _lines(found: Checks) -> list[str]:
         lines += [head, *(f"    {line.strip()}" for line in check.text.splitlines()[1:])]
         lines += [f"    to do: {check.hint}"] if check.hint else []
     return [*lines, "", f"{problems} problem{'s' if problems > 1 else ''}" if problems else "all is well"]
+
+
+@version_app.command()
+def version() -> None:
+    """The version, as ``--version`` prints it too."""
+    typer.echo(f"lakesmith {__version__}")

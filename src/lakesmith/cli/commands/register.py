@@ -1,7 +1,8 @@
-"""``lakesmith register``."""
+"""``lakesmith register`` and ``lakesmith relocate``."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption,
 from lakesmith.cli.render.text import columns_aligned
 
 app = command_app()
+relocate_app = command_app()
 
 _HEADER = ("table", "batch", "last written", "rows", "metadata")
 
@@ -57,3 +59,32 @@ def _lines(found: Registered) -> Iterator[str]:
             others = count(each.others, "other file")
             yield f"{each.table}: {others} may have been its last state as well; the newest is taken"
     yield from (f"{each.table}: in place of {each.instead_of}" for each in found.tables if each.instead_of)
+
+
+@relocate_app.command()
+def relocate(
+    yes: YesOption = False,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Makes the files of a copy or a move the project's own, after asking."""
+    change = open_lake(project, target).relocate(on_event=_say)
+    found = change.preview
+    if not found.tables:
+        show(found, json, lambda _: [f"every table is in {found.warehouse}: there is nothing to do"])
+        return
+    tables = count(len(found.tables), "table")
+    question = f"have the files in {found.warehouse} be the {tables} of {', '.join(found.origins)}?"
+    done = apply_agreed(change, question, yes, json)
+    if done is None:
+        print("nothing was changed")
+        return
+    files = count(done.files, "file")
+    said = f"{tables}, with the paths in {files}: the project is independent of {found.origins[0]}"
+    show(done, json, lambda _: [said])
+
+
+def _say(text: str) -> None:
+    if sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""``lakesmith rollback``."""
+"""``lakesmith rollback`` and ``lakesmith release``."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from lakesmith.cli.options import (
 )
 
 app = command_app()
+release_app = command_app()
 
 
 @app.command()
@@ -97,3 +98,19 @@ def _done(done: RolledBack) -> Iterator[str]:
         yield f"{name} was set back and stays there until: lakesmith release {name}"
     else:
         yield f"{name} was set back; the next run brings it on again"
+
+
+@release_app.command()
+def release(
+    table: TableArgument,
+    wait: WaitOption = 0.0,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Releases a table."""
+    with open_lake(project, target) as lake:
+        done = lake.release(table, wait=wait)
+    name = done.table
+    said = f"{name} is free: the next run brings it on" if done.was_held else f"{name} was not held"
+    show(done, json, lambda _: [said])

@@ -1,4 +1,4 @@
-"""``lakesmith run``."""
+"""``lakesmith run`` and ``lakesmith stop``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from lakesmith.api.running import waiting_for_approval
 from lakesmith.api.words import listed
 from lakesmith.cli.asking import asks
+from lakesmith.cli.opening import open_lake
 from lakesmith.cli.options import (
     HERE,
     JsonOption,
@@ -23,6 +24,7 @@ from lakesmith.cli.options import (
 from lakesmith.cli.render.run_view import run_shown
 
 app = command_app()
+stop_app = command_app()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +77,13 @@ def run_command(root: Path, target: str | None, options: RunOptions, as_json: bo
         return code
     again = RunOptions(tuple(f"{table}+" for table in tables), approve=(*options.approve, *tables))
     return run_command(root, target, again, as_json)
+
+
+@stop_app.command()
+def stop(project: ProjectOption = HERE, target: TargetOption = None) -> None:
+    """Ends the warm JVM of the project; 1 if a process uses it."""
+    found = open_lake(project, target).stop()
+    if found.used_by is not None:
+        print(f"process {found.used_by} uses it: it stays")
+        raise typer.Exit(1)
+    print("Spark has ended" if found.ended else "no Spark was left warm")

@@ -1,4 +1,4 @@
-"""``lakesmith tag``."""
+"""``lakesmith tag`` and ``lakesmith untag``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption,
 from lakesmith.cli.render.text import columns_aligned
 
 app = command_app()
+untag_app = command_app()
 
 
 @app.command(no_args_is_help=False)
@@ -36,3 +37,18 @@ def tag(
         done = lake.tag(name, replace=replace, wait=wait)
     tables = count(len(done.tables), "table")
     show(done, json, lambda _: [f"{name} is this point in time of {tables}: query --as-of {name}"])
+
+
+@untag_app.command()
+def untag(
+    name: Annotated[str, typer.Argument(help="The name.", show_default=False)],
+    wait: WaitOption = 0.0,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Deletes a tag."""
+    with open_lake(project, target) as lake:
+        done = lake.untag(name, wait=wait)
+    tables = count(len(done.tables), "table")
+    show(done, json, lambda _: [f"{name} was taken off {tables}; what only it kept may expire now"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from shop import Cli
 
-from lakesmith.api import doctor_target
+from lakesmith.api import doctor as checks_module
 from lakesmith.catalog.lease import Waiting, held
 from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.execute.opened import read_project
@@ -88,7 +88,7 @@ def test_what_is_wrong_has_a_way_out(
 def test_a_clock_that_is_off(
     doctor: Callable[[], tuple[int, Found]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor_target, "SKEW_SECONDS", -1.0)
+    monkeypatch.setattr(checks_module, "SKEW_SECONDS", -1.0)
     code, found = doctor()
     assert (code, found["clock"]["verdict"]) == (2, "problem")
     assert "the server's" in found["clock"]["text"]
