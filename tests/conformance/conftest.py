@@ -17,7 +17,6 @@ from shared_project import Files, Make, Said, SharedProject
 
 from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
-from lakesmith.execute import faults
 from lakesmith.project.definitions import AS_IN_PROJECT
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.iceberg.commits import use_naming
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 def _as_before(by_keys: None) -> Iterator[None]:
     """Small tables are refreshed by keys too; what a case arranges in this process ends with it."""
     yield
-    faults.clear()
     use_naming(AS_IN_PROJECT)
 
 

@@ -1,12 +1,11 @@
 """Projects on any catalog in the shared JVM: as ``harness``, with landing in S3, and the commands."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from harness import INTERPRETED, Harness, RunResult
+from harness import INTERPRETED, Harness, RunResult, Said
 from places import Place, project_file
 from small_shop import EXPECTED, Order, csv
 
@@ -21,16 +20,6 @@ from lakesmith.spark.start.settings import drafts_conf
 from lakesmith.spark.start.target_conf import drafts_of, target_conf
 
 Files = Mapping[str, str]
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
 
 
 @dataclass

@@ -12,6 +12,7 @@ JVM is therefore there too.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import Counter
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -63,6 +64,18 @@ def fail() -> None:
 
 
 PROJECT_FILE = "name: {name}\ntargets: {{local: {{}}}}\n"
+
+
+class Said(NamedTuple):
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Harness, fail
+from harness import Harness, Said, fail
 
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.catalog.metadata import local_path
@@ -26,17 +26,6 @@ from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.start.session import SessionHandle
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "customer-orders"
-
-
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
 
 
 @dataclass

@@ -1,11 +1,7 @@
 """Columns that are renamed in their declaration: in metadata alone, with their values and their past."""
 
-from pathlib import Path
-
 import pytest
-from harness import Harness
-
-from lakesmith.spark.start.session import SessionHandle
+from harness import MakeShop
 
 BEFORE = """
     source: {files: {path: landing/, pattern: "*.csv"}}
@@ -29,10 +25,8 @@ AFTER = """
 BRONZE, SILVER = "tables/bronze/people.yaml", "tables/silver/people.sql"
 
 
-def test_a_column_keeps_its_values_its_id_and_its_partitions(tmp_path: Path, session: SessionHandle) -> None:
-    people = Harness(
-        tmp_path / "people", session, {BRONZE: BEFORE, SILVER: "SELECT id, mail FROM bronze.people\n"}
-    )
+def test_a_column_keeps_its_values_its_id_and_its_partitions(make_shop: MakeShop) -> None:
+    people = make_shop({BRONZE: BEFORE, SILVER: "SELECT id, mail FROM bronze.people\n"})
     people.take("landing/1.csv", "id,mail,at\n1,a@b.c,2026-01-05\n2,,2026-01-06\n")
     ids = {column.name: column.field_id for column in people.state("bronze.people").columns}
     files = people.spark.sql("SELECT file_path FROM lake.bronze.people.files").collect()
@@ -56,21 +50,17 @@ def test_a_column_keeps_its_values_its_id_and_its_partitions(tmp_path: Path, ses
 
 
 @pytest.mark.in_turn
-def test_nothing_happens_to_a_table_that_has_the_new_name_already(
-    tmp_path: Path, session: SessionHandle
-) -> None:
-    people = Harness(tmp_path / "people", session, {BRONZE: AFTER})
+def test_nothing_happens_to_a_table_that_has_the_new_name_already(make_shop: MakeShop) -> None:
+    people = make_shop({BRONZE: AFTER})
     people.take("landing/1.csv", "id,email,day\n1,a@b.c,2026-01-05\n")
     people.take("landing/2.csv", "id,mail,at\n2,d@e.f,2026-01-05\n")
     assert people.rows("bronze.people", "id", "email") == [(1, "a@b.c"), (2, "d@e.f")]
     assert people.must_run().published == {}
 
 
-def test_a_derived_table_keeps_the_column_too(tmp_path: Path, session: SessionHandle) -> None:
+def test_a_derived_table_keeps_the_column_too(make_shop: MakeShop) -> None:
     silver = "tables/silver/people.yaml"
-    people = Harness(
-        tmp_path / "people",
-        session,
+    people = make_shop(
         {BRONZE: BEFORE, silver: "query: SELECT id, mail AS address FROM bronze.people\n"},
     )
     people.take("landing/1.csv", "id,mail,at\n1,a@b.c,2026-01-05\n")

@@ -1,17 +1,15 @@
 """Columns, comments and partitions of a table's file change with the publish of a batch, or not at all."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Harness
+from harness import Harness, MakeShop
 
 from lakesmith.catalog.state import TableState
 from lakesmith.execute import faults
 from lakesmith.execute.rollback import prepare
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.start.session import SessionHandle
 
 BRONZE, SILVER = "tables/bronze/people.yaml", "tables/silver/people.yaml"
 SOURCE = "source: {files: {path: landing/, format: csv}}\n"
@@ -47,8 +45,8 @@ def structure(state: TableState) -> dict[str, Any]:
     }
 
 
-def test_a_batch_that_fails_changes_nothing(tmp_path: Path, session: SessionHandle) -> None:
-    people = Harness(tmp_path / "people", session, FILES)
+def test_a_batch_that_fails_changes_nothing(make_shop: MakeShop) -> None:
+    people = make_shop(FILES)
     people.take("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
     # Iceberg then deletes all metadata files but the last two at each commit: never one that the table names.
     short_log = "SET TBLPROPERTIES ('write.metadata.previous-versions-max'='1')"
@@ -121,10 +119,10 @@ def test_a_batch_that_fails_changes_nothing(tmp_path: Path, session: SessionHand
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_run_with_nothing_new_makes_what_is_declared(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch, alone: bool
+    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch, alone: bool
 ) -> None:
     """Without Spark, and with it where partitions change or only Iceberg knows the metadata: to the same."""
-    people = Harness(tmp_path / "people", session, FILES)
+    people = make_shop(FILES)
     people.take("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
     before = people.state("bronze.people")
     if not alone:
@@ -188,8 +186,8 @@ def _only_below(people: Harness) -> Any:
     return checked
 
 
-def test_a_renaming_that_cannot_be_is_said(tmp_path: Path, session: SessionHandle) -> None:
-    people = Harness(tmp_path / "people", session, {BRONZE: SOURCE + "columns: {id: bigint, a: string}\n"})
+def test_a_renaming_that_cannot_be_is_said(make_shop: MakeShop) -> None:
+    people = make_shop({BRONZE: SOURCE + "columns: {id: bigint, a: string}\n"})
     people.take("landing/1.csv", "id,a\n1,x\n")
     people.redefine({BRONZE: SOURCE + "columns: {id: bigint, b: {type: string, renamed_from: a}}\n"})
     assert people.rows("bronze.people", "id", "b") == [(1, "x")]
@@ -201,11 +199,9 @@ def test_a_renaming_that_cannot_be_is_said(tmp_path: Path, session: SessionHandl
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_rebuild_that_fails_leaves_no_column_behind(
-    tmp_path: Path, session: SessionHandle, version: int
-) -> None:
+def test_a_rebuild_that_fails_leaves_no_column_behind(make_shop: MakeShop, version: int) -> None:
     yaml = f"query: SELECT id, name, n FROM bronze.people\nkey: [id]\nformat_version: {version}\n"
-    people = Harness(tmp_path / "people", session, {**FILES, SILVER: yaml}, approves=True)
+    people = make_shop({**FILES, SILVER: yaml}, approves=True)
     people.take("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
     before = people.state("silver.people")
     people.write({SILVER: yaml.replace("name, n", "CAST(n AS string) AS n, upper(name) AS loud")})

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from harness import Harness
+from harness import Harness, MakeShop
 
 from lakesmith.errors import ProjectError
 from lakesmith.execute import decide
@@ -19,7 +19,6 @@ from lakesmith.execute.status import facts_notes
 from lakesmith.project.definitions import TableName
 from lakesmith.serve.intake.frames import Frame
 from lakesmith.serve.intake.segments import Segments
-from lakesmith.spark.start.session import SessionHandle
 
 FILES = {
     "tables/bronze/sales.yaml": """
@@ -97,8 +96,8 @@ LOCAL = {
 }
 
 
-def test_a_time_without_zone_is_not_ahead_because_of_its_zone(tmp_path: Path, session: SessionHandle) -> None:
-    shop = Harness(tmp_path / "local", session, {**FILES, **LOCAL})
+def test_a_time_without_zone_is_not_ahead_because_of_its_zone(make_shop: MakeShop) -> None:
+    shop = make_shop({**FILES, **LOCAL})
     east, ahead = (f"{datetime.now(UTC) + timedelta(hours=hours):%Y-%m-%d %H:%M:%S}" for hours in (13, 16))
     shop.land("landing/east.csv", f"at,price\n{east},1\n{ahead},2\n")
     assert sell(shop, ("00:10", 1)) == {"08:00": 1}
@@ -168,9 +167,9 @@ class Sources:
 
 
 def test_a_source_that_is_quiet_holds_no_window_open(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    two = Sources(Harness(tmp_path / "two", session, TWO), monkeypatch)
+    two = Sources(make_shop(TWO), monkeypatch)
     two.sell("till", "01:30", 1)
     two.sell("web", "05:30", 2)
     # The least of the two counts.
@@ -202,9 +201,9 @@ def test_a_source_that_is_quiet_holds_no_window_open(
 
 
 def test_a_window_far_ahead_that_was_closed_as_all_were_quiet_closes_no_other_later(
-    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    two = Sources(Harness(tmp_path / "two", session, TWO), monkeypatch)
+    two = Sources(make_shop(TWO), monkeypatch)
     two.sell("till", "01:30", 1)
     two.sell("web", "02:30", 2)
     two.shop.land("landing/web/ahead.csv", "at,price\n9999-12-31 23:59:30,100\n")
@@ -221,7 +220,7 @@ def test_a_window_far_ahead_that_was_closed_as_all_were_quiet_closes_no_other_la
     assert two.windows() == {"08:01": 1, "08:02": 18, "08:04": 8, "23:59": 100}
 
 
-def test_the_windows_of_the_guide(tmp_path: Path, session: SessionHandle) -> None:
+def test_the_windows_of_the_guide(make_shop: MakeShop) -> None:
     """Its tables as they stand there, over events as the intake leaves them."""
     guide = (Path(__file__).parents[3] / "docs/live.md").read_text()
     source = re.search(r"```yaml\n# (tables/bronze/sales_raw.yaml)\n(.*?)```", guide, re.S)
@@ -229,7 +228,7 @@ def test_the_windows_of_the_guide(tmp_path: Path, session: SessionHandle) -> Non
     found = re.findall(r"```(?:sql|yaml)\n(?:--|#) (tables/\S+)\n(.*?)```", windows, re.S)
     assert source is not None
     assert len(found) == 3
-    shop = Harness(tmp_path / "guide", session, dict([source.groups(), *found]))
+    shop = make_shop(dict([source.groups(), *found]))
     sales = [
         ("10:15:10", 7, 1.5),
         ("10:15:50", 7, 2.25),

@@ -5,7 +5,6 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from soak import SOAK, seeds
 
 from lakesmith.execute.events import TableRedone
 from lakesmith.spark.batch.sidecar import SidecarKind
-from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = [pytest.mark.in_turn, pytest.mark.usefixtures("by_keys")]
 
@@ -200,10 +198,10 @@ rules: |
 
 
 @pytest.fixture
-def log(tmp_path: Path, session: SessionHandle) -> Harness:
+def log(make_shop: MakeShop) -> Harness:
     """Three keys; one has a bad version, another is bad alone."""
     files = {"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": STATE}
-    log = Harness(tmp_path / "log", session, files)
+    log = make_shop(files)
     log.take("landing/log/1.csv", "id,day,price\n1,1,10\n1,2,0\n2,1,20\n3,1,0\n")
     return log
 
@@ -247,11 +245,9 @@ def test_an_older_version_comes_back_where_the_newest_goes(log: Harness) -> None
     assert log.rows("silver.state", "id", "day", "price") == [(1, 1, 10), (2, 1, 20)]
 
 
-def test_a_bad_row_stops_a_batch_by_keys_where_that_is_asked_for(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_a_bad_row_stops_a_batch_by_keys_where_that_is_asked_for(make_shop: MakeShop) -> None:
     files = {"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": f"{STATE}on_bad_row: fail\n"}
-    log = Harness(tmp_path / "strict", session, files)
+    log = make_shop(files)
     log.take("landing/log/1.csv", "id,day,price\n1,1,10\n2,1,20\n")
     result = _change(log, "UPDATE lake.bronze.log SET price = 0 WHERE id = 2")
     assert [problem.code for problem in result.problems] == ["LS801"]

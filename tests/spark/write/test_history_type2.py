@@ -14,7 +14,6 @@ from lakesmith.catalog.record import Versions
 from lakesmith.execute.events import PhaseStarted, TableRedone
 from lakesmith.execute.verify import Verdict
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 
@@ -112,11 +111,9 @@ FIRST = """\
 
 
 @pytest.fixture
-def log(tmp_path: Path, session: SessionHandle) -> Harness:
+def log(make_shop: MakeShop) -> Harness:
     """Some keys, one of them deleted, one never there."""
-    log = Harness(
-        tmp_path / "log", session, {"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": STATE}
-    )
+    log = make_shop({"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": STATE})
     _take(log, "1", FIRST)
     return log
 
