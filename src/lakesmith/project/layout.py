@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakesmith.errors import Place, Problem
 from lakesmith.project.definitions import TableName
 from lakesmith.project.files import TABLES, ProjectFiles
-from lakesmith.project.written import Found, Level, find
+
+if TYPE_CHECKING:
+    from lakesmith.project.written import Found, Level
 
 DEFAULTS = "_defaults.yaml"
 _SUFFIXES = (".yaml", ".sql", ".py")
@@ -169,6 +171,9 @@ class DraftReader:
 
     def find(self, name: str) -> Found | None:
         """Returns a setting of the table, or the nearest defaults that have it."""
+        # Imported here: an idle command reads the names of this module, and no YAML.
+        from lakesmith.project.written import find
+
         return find(self.draft.levels, name)
 
     def value(self, name: str, default: Any) -> Any:
