@@ -1,1 +1,2 @@
-"""Spark's analysed plans, and what they say of a query: its inputs, its keys, its sums. Nothing here runs a query."""
+"""Spark's analysed plans, and what they show of a query: its inputs, keys and sums. Nothing here runs a
+query."""

@@ -1,11 +1,13 @@
 """When the rows of a query arrived: a hidden column that Spark's plan carries from the inputs to the result.
 
-It settles ties of ``latest_by``. The column is an array with one entry for each input row that a row was made of, in the order of the query:
-which batch took that row, from which file, and from where in it. Rows of two inputs are ordered by when they were ingested, and then by the
-order of the inputs. The later row has the greater array.
+It settles ties of ``latest_by``. The column is an array with one entry for each input row that a row was
+made of, in the order of the query: which batch took that row, from which file, and from where in it. Rows of
+two inputs are ordered by when they were ingested, and then by the order of the inputs. The later row has the
+greater array.
 
-The column passes through projections, filters, window functions, joins and UNION ALL. A group, DISTINCT, EXCEPT or INTERSECT has no one
-arrival: what is computed above them has none, and of a join with such a part the other part's counts.
+The column passes through projections, filters, window functions, joins and UNION ALL. A group, DISTINCT,
+EXCEPT or INTERSECT has no one arrival: what is computed above them has none, and of a join with such a part
+the other part's counts.
 """
 
 from __future__ import annotations
@@ -43,9 +45,10 @@ _PASSING: Final = frozenset(
 def with_arrival(
     frame: DataFrame, occurrences: Occurrences, driving: Sequence[TableName]
 ) -> DataFrame | None:
-    """The rows of a query with the column ``ARRIVAL``; None if the plan does not carry it, or no input knows arrival.
+    """Returns a query's rows with the column ``ARRIVAL``; None if the plan cannot carry it, or no input
+    has one.
 
-    ``driving``: the inputs whose rows give the query's, in the order of the query.
+    ``driving``: the inputs whose rows produce the query's, in the order of the query.
     """
     walk = _Carrying(frame, occurrences, tuple(driving))
     plan = walk.plans.without_ctes(analysed(frame))
@@ -61,9 +64,10 @@ def batch_of(arrived: SparkColumn) -> SparkColumn:
 
 
 class _Carrying:
-    """One pass over a plan. Each node is made anew with the hidden column behind its own; None where it has none.
+    """One pass over a plan, which is rebuilt with the hidden column behind each node's own; None if it
+    has none.
 
-    ``knows``: whether an input was met that says when its rows arrived.
+    ``knows``: whether an input with arrival was met.
     """
 
     def __init__(self, frame: DataFrame, occurrences: Occurrences, driving: tuple[TableName, ...]) -> None:

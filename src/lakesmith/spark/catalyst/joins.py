@@ -1,6 +1,6 @@
-"""Kinds of joins: which rows a join of each kind is made of, what tells its changes, and what it becomes over changed rows alone.
+"""Kinds of joins: the side each row comes from, what identifies changes, and the join over changed rows.
 
-A kind of join that is not in ``ROW_SIDES`` is not known here: a table that has one is refreshed in full.
+A kind of join that is not in ``ROW_SIDES`` is unknown: a table with one is refreshed in full.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ ROW_SIDES: Final = {
     "LeftAnti": (True, False),
     "RightOuter": (False, True),
 }
-"""By kind of join: whether each row of the result is made from one of the left side, of the right side. A row of any other side may
-only let it through, keep it out, or fill it up."""
+"""By kind of join: whether each row of the result is made from one of the left side, of the right side. A
+row of the other side may only let it through, keep it out, or complete it."""
 
 _AS_MATCHES: Final = {"LeftOuter": "Inner", "RightOuter": "Inner", "LeftAnti": "LeftSemi"}
-"""By kind of join: the one that has the rows which a change of the other side reaches, those that match it."""
+"""By kind of join: the join that gives the rows which a change of the other side reaches."""
 
 _KEEPS_ALL: Final = {"LeftOuter": 0, "RightOuter": 1, "LeftAnti": 0}
-"""By kind of join: the side of which every row may be in the result, whatever the condition makes of it."""
+"""By kind of join: the side whose rows may all be in the result, whatever the condition says."""
 
 Sides = tuple[NodeFacts, NodeFacts]
-"""What is known of the left side of a join, and of the right one."""
+"""The facts of the left side of a join, and of the right one."""
 
 
 def join_kind(node: Any) -> str:
@@ -40,16 +40,16 @@ def join_kind(node: Any) -> str:
 
 
 def require_known(node: Any) -> None:
-    """Raises NeverIncremental where a join is of a kind that is not known."""
+    """Raises NeverIncremental for an unknown kind of join."""
     kind = join_kind(node)
     if kind not in ROW_SIDES:
         raise NeverIncremental(f"Spark's plan of the query has a join of kind {kind.split('(')[0]}")
 
 
 def on_both_sides(sides: Sides) -> frozenset[TableName]:
-    """The tables that are joined with themselves.
+    """Returns the tables that are joined with themselves.
 
-    Raises NeverIncremental where one occurrence stands on both sides, as that of a CTE that is named twice.
+    Raises NeverIncremental if one occurrence is on both sides, as with a CTE that is named twice.
     """
     if both := sides[0].occurrences & sides[1].occurrences:
         names = " and ".join(sorted({str(occurrence.table) for occurrence in both}))
@@ -59,13 +59,14 @@ def on_both_sides(sides: Sides) -> frozenset[TableName]:
 
 
 def seen_of_join(node: Any, sides: Sides, plans: Plans, changed: frozenset[Occurrence]) -> NodeFacts:
-    """What is known of a join of a known kind. ``changed``: the occurrences that have been given changed rows alone.
+    """Returns the facts of a join of a known kind. ``changed``: the occurrences restricted to changed
+    rows.
 
-    Raises NeverIncremental where it is on what was computed of several rows.
+    Raises NeverIncremental if it joins on values computed of several rows.
     """
     tells = [side for side, telling in zip(sides, ROW_SIDES[join_kind(node)], strict=True) if telling]
     return NodeFacts(
-        frozenset().union(*(side.told for side in tells)),
+        frozenset().union(*(side.key_ids for side in tells)),
         _relaxed(node, sides, plans, changed),
         sides[0].occurrences | sides[1].occurrences,
         {column: origin for side in tells for column, origin in side.origins.items()},
@@ -88,7 +89,7 @@ def _require_relaxable(node: Any, sides: Sides) -> None:
 
 
 def _relaxed_in_turn(node: Any, sides: Sides, plans: Plans, turn: int) -> Any:
-    """The join where it is the turn of a side to have been given changed rows alone."""
+    """Returns the join with one side restricted to its changed rows."""
     kind, over = join_kind(node), (sides[0].plan, sides[1].plan)
     if _KEEPS_ALL.get(kind) == turn:
         # Which of the changed rows have a match does not matter: any may be in the result, before or now.
@@ -103,15 +104,16 @@ def _relaxed_in_turn(node: Any, sides: Sides, plans: Plans, turn: int) -> Any:
 
 
 def _kept(node: Any, sides: Sides, turn: int) -> list[Any] | None:
-    """The parts of a join's condition that hold of the changed rows of a side as they do of all; None: there is nothing to be
-    left out. The other side is as it is.
+    """Returns the parts of a join's condition that hold for a side's changed rows as for all; None: all
+    parts do.
 
-    Raises NeverIncremental where what is kept does not name both sides: the changed rows would meet all others.
+    The other side is unrestricted. Raises NeverIncremental if these parts do not name both sides: the changed
+    rows would be joined with all others.
     """
     condition = node.condition()
     parts = [] if condition.isEmpty() else conjuncts(condition.get())
     other = (node.right(), node.left())[turn]
-    known = sides[turn].told | frozenset(output_of(other))
+    known = sides[turn].key_ids | frozenset(output_of(other))
     kept = [part for part in parts if references(part) <= known and is_for_equals(part, sides[turn].merged)]
     if len(kept) < len(parts) and not any(_names_both(part, node) for part in kept):
         raise NeverIncremental("a join is on the result of an aggregate or a window function")

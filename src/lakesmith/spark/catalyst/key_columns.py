@@ -1,23 +1,29 @@
-"""Which columns of a query's result tell the rows that a change of its inputs can reach, and how they are found.
+"""Finds the key columns of a query: those that identify the result rows which a change of its inputs can
+reach.
 
-A set of output columns *tells* the changes of a query Q when this holds: if Q's rows with a value v of those columns are others
-after a change of an input, then v is among the values that Q, *relaxed*, gives over the changed rows alone (in place of the
-input that changed, the other inputs as they are). Then the relaxed query names the keys that have to be computed anew, and no
-others can differ. It holds node by node of Spark's analysed plan, with C the columns of a node that tell its changes:
+A set of output columns is *key columns* of a query Q if this holds: if Q's rows with a value v of those
+columns differ after a change of an input, then v is among the values that Q, *relaxed*, gives over the
+changed rows alone (in place of the changed input, the other inputs as they are). Then the relaxed query
+gives the keys to recompute, and no others can differ. It holds node by node of Spark's analysed plan, with C
+the key columns of a node:
 
 - a table: all columns; a projection: what is computed from C alone; DISTINCT: C
-- what is grouped, made distinct or partitioned by values that can be equal and not the same (0.0 and -0.0, maps in another order)
-  tells by those values only, and not by what is computed of them: over the changed rows alone another of them may stand for all
-- a filter: C; relaxed, it asks for C alone, since what was computed of several rows is another over the changed rows
-- GROUP BY: what is computed from C alone without aggregates; a window function: those of its PARTITION BY that are in C
-- an inner join: C of both sides; a left, semi or anti join: C of the left side (a right join: of the right). Relaxed, it is
-  on C alone; a change of the side that tells nothing reaches the rows that match it: it is an inner (semi) join then
-- UNION ALL: the columns that are in C of every part; relaxed, parts that do not read the changed input are left out. EXCEPT
-  and INTERSECT: the same; relaxed, they are a UNION ALL
+- values that are grouped, made distinct or partitioned by and can be equal and not the same (0.0 and -0.0,
+  maps in another order) are key columns by these values only, not by what is computed from them: over the
+  changed rows alone another value may represent the group
+- a filter: C; relaxed, it filters on C alone, as values computed of several rows differ over the changed
+  rows
+- GROUP BY: what is computed from C alone without aggregates; a window function: those of its PARTITION BY in
+  C
+- an inner join: C of both sides; a left, semi or anti join: C of the left side (a right join: of the right).
+  Relaxed, it is on C alone; a change of the side without key columns reaches the rows that match it: the
+  join is then an inner (semi) join
+- UNION ALL: the columns that are in C of every part; relaxed, parts that do not read the changed input are
+  left out. EXCEPT and INTERSECT: the same; relaxed, they are a UNION ALL
 - explode and the like of C: C, and what they make
 
-Whatever is not listed has no such columns here: the table is then refreshed in full. On the way it is also found out which
-column of which input alone decides the value of a column in C (its ``Origin``).
+Other nodes have no key columns: the table is refreshed in full. The same pass finds the one column of an
+input that determines the value of a key column (its ``Origin``).
 """
 
 from __future__ import annotations
@@ -54,16 +60,16 @@ _SAME: Final = frozenset(
 )
 _CONSTANT: Final = frozenset({"LocalRelation", "OneRowRelation", "Range"})
 _SESSION: Final = "spark.sessionWindow"
-"""What Spark marks a session window's column by."""
+"""The metadata by which Spark marks a session window's column."""
 _AGGREGATES: Final = frozenset({"AggregateExpression", "WindowExpression"})
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The columns of a result that tell its changes: their positions, at least one, and the origins of each.
+    """The positions of the key columns in a result, at least one, and the origins of each.
 
-    ``alone``: the tables that are joined with themselves. Their changed rows are given for one occurrence at a time:
-    for all of them at once they would be joined with each other only.
+    ``alone``: the tables that are joined with themselves. Their changed rows are given to one occurrence at a
+    time: given to all at once, they would only be joined with each other.
     """
 
     positions: tuple[int, ...]
@@ -72,16 +78,16 @@ class Keys:
 
 
 def key_columns(frame: DataFrame, occurrences: Occurrences, trust_python: bool) -> Keys:
-    """The columns that tell the changes of a query's result.
+    """Returns the key columns of a query's result.
 
-    ``occurrences``: those of the query's inputs. ``trust_python``: the author says that the Python
-    functions in it are deterministic. Raises NeverIncremental where no column does, saying what stands against it.
+    ``occurrences``: of the query's inputs. ``trust_python``: its Python functions are declared deterministic.
+    Raises NeverIncremental if no column qualifies, with the reason.
     """
     walk = _PlanPass(frame.sparkSession, occurrences, trust_python=trust_python)
     plan = analysed(frame)
     seen = walk.of(walk.plans.without_subqueries(plan))
     output = [id_of(column) for column in items(plan.output())]
-    found = tuple(number for number, column in enumerate(output) if column in seen.told)
+    found = tuple(number for number, column in enumerate(output) if column in seen.key_ids)
     if not found:
         raise NeverIncremental("no column of its result tells which rows a change reaches")
     origins = tuple(seen.origins.get(output[number], {}) for number in found)
@@ -89,9 +95,10 @@ def key_columns(frame: DataFrame, occurrences: Occurrences, trust_python: bool) 
 
 
 def relaxed(frame: DataFrame, occurrences: Occurrences, changed: frozenset[Occurrence]) -> DataFrame | None:
-    """The query that tells the touched keys, where the occurrences ``changed`` of an input have been given its changed rows alone.
+    """Returns the query for the touched keys, given changed rows alone in the ``changed`` occurrences of
+    an input.
 
-    None where its result is not made of them.
+    None if its result does not depend on them.
     """
     walk = _PlanPass(frame.sparkSession, occurrences, changed=changed)
     seen = walk.of(walk.plans.without_subqueries(analysed(frame)))
@@ -99,7 +106,8 @@ def relaxed(frame: DataFrame, occurrences: Occurrences, changed: frozenset[Occur
 
 
 class _PlanPass:
-    """One pass over a plan from the result down. Columns are known by numbers that are unique within the plan."""
+    """One pass over a plan from the result down. Columns are identified by numbers that are unique in the
+    plan."""
 
     def __init__(
         self,
@@ -132,7 +140,7 @@ class _PlanPass:
         }
 
     def of(self, node: Any) -> NodeFacts:
-        """What is to be known of the node. Raises NeverIncremental where no rule covers it."""
+        """Returns the facts of a node. Raises NeverIncremental if no rule covers it."""
         kind = node_kind(node)
         if (occurrence := occurrence_of(node, self._occurrences)) is not None:
             return _whole_input(node, occurrence)
@@ -154,7 +162,7 @@ class _PlanPass:
         return self._same(node).merging(items(node.output()))
 
     def _deduplicate(self, node: Any) -> NodeFacts:
-        """``distinct()`` of a DataFrame. Of rows that are alike in some columns only, any may be the one that stays."""
+        """``distinct()`` of a DataFrame. Of rows that are equal in some columns only, any may remain."""
         if frozenset(output_of(node)) != frozenset(map(id_of, items(node.keys()))):
             raise NeverIncremental("it keeps any one of the rows that are alike in some columns")
         return self._distinct(node)
@@ -167,29 +175,29 @@ class _PlanPass:
         """The same columns under the numbers that the node gives them."""
         output = output_of(node, len(columns))
         pairs = list(zip(columns, output, strict=True))
-        told = frozenset(new for old, new in pairs if old in below.told)
+        key_ids = frozenset(new for old, new in pairs if old in below.key_ids)
         origins = {new: below.origins[old] for old, new in pairs if old in below.origins}
         merged = frozenset(new for old, new in pairs if old in below.merged)
-        return NodeFacts(told, plan, below.occurrences, origins, merged)
+        return NodeFacts(key_ids, plan, below.occurrences, origins, merged)
 
     def _project(self, node: Any) -> NodeFacts:
         below = self._below(node)
         return self._computed(items(node.projectList()), below, self.plans.over(node, [below.plan]))
 
     def _computed(self, expressions: list[Any], below: NodeFacts, plan: Any) -> NodeFacts:
-        told, origins, merged = set(), {}, set()
+        key_ids, origins, merged = set(), {}, set()
         for expression in expressions:
             used = references(expression)
-            # A constant tells nothing: all rows have it.
+            # A constant identifies nothing: all rows have it.
             if not used or not below.decides(expression) or _aggregates(expression):
                 continue
             made = id_of(expression.toAttribute())
-            told.add(made)
+            key_ids.add(made)
             if used & below.merged:
                 merged.add(made)
             if found := origin_of(expression, below.origins):
                 origins[made] = found
-        return NodeFacts(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
+        return NodeFacts(frozenset(key_ids), plan, below.occurrences, origins, frozenset(merged))
 
     def _filter(self, node: Any) -> NodeFacts:
         below = self._below(node)
@@ -211,7 +219,7 @@ class _PlanPass:
     def _window(self, node: Any) -> NodeFacts:
         below = self._below(node)
         parts = [references(part) for part in items(node.partitionSpec())]
-        found = below.told & frozenset().union(*parts)
+        found = below.key_ids & frozenset().union(*parts)
         if not found:
             raise NeverIncremental("a window function has no PARTITION BY over columns of the inputs")
         origins = {column: origin for column, origin in below.origins.items() if column in found}
@@ -229,20 +237,20 @@ class _PlanPass:
     def _union(self, node: Any) -> NodeFacts:
         parts = [(self.of(child), output_of(child)) for child in items(node.children())]
         output = output_of(node, len(parts[0][1]))
-        told, origins, merged = set(), {}, set()
+        key_ids, origins, merged = set(), {}, set()
         merges = node_kind(node) != "Union"
         for number, column in enumerate(output):
             # EXCEPT and INTERSECT give 0.0 for -0.0, which their parts alone do not.
             if merges and has_equals(items(node.output())[number]):
                 continue
-            if all(columns[number] in part.told for part, columns in parts):
-                told.add(column)
+            if all(columns[number] in part.key_ids for part, columns in parts):
+                key_ids.add(column)
                 origins[column] = shared_origins([(part, columns[number]) for part, columns in parts])
                 if any(columns[number] in part.merged for part, columns in parts):
                     merged.add(column)
         occurrences = frozenset().union(*(part.occurrences for part, _ in parts))
         plan = self.plans.union([self._part(part) for part, _ in parts])
-        return NodeFacts(frozenset(told), plan, occurrences, origins, frozenset(merged))
+        return NodeFacts(frozenset(key_ids), plan, occurrences, origins, frozenset(merged))
 
     def _part(self, part: NodeFacts) -> Any:
         return part.plan if self._changed & part.occurrences else self.plans.empty(part.plan)
@@ -250,26 +258,26 @@ class _PlanPass:
     def _generate(self, node: Any) -> NodeFacts:
         below = self._below(node)
         if not below.decides(node.generator()):
-            # It may make no row of the changed rows where it makes some of all rows.
+            # It may make no row of the changed rows although it makes some of all rows.
             raise NeverIncremental("it explodes what an aggregate or a window function computed")
-        told = below.told | frozenset(map(id_of, items(node.generatorOutput())))
-        return replace(below, told=told, plan=self.plans.over(node, [below.plan]))
+        key_ids = below.key_ids | frozenset(map(id_of, items(node.generatorOutput())))
+        return replace(below, key_ids=key_ids, plan=self.plans.over(node, [below.plan]))
 
     def _expand(self, node: Any) -> NodeFacts:
         below = self._below(node)
-        told, origins, merged = set(), {}, set()
+        key_ids, origins, merged = set(), {}, set()
         rows = [items(row) for row in items(node.projections())]
         for column, values in zip(output_of(node, len(rows[0])), zip(*rows, strict=True), strict=True):
             if not all(map(below.decides, values)):
                 continue
-            told.add(column)
+            key_ids.add(column)
             if any(references(value) & below.merged for value in values):
                 merged.add(column)
             found = [origin_of(value, below.origins) for value in values]
             if found[0] and all(each == found[0] for each in found):
                 origins[column] = found[0]
         plan = self.plans.over(node, [below.plan])
-        return NodeFacts(frozenset(told), plan, below.occurrences, origins, frozenset(merged))
+        return NodeFacts(frozenset(key_ids), plan, below.occurrences, origins, frozenset(merged))
 
     def _with_cte(self, node: Any) -> NodeFacts:
         definitions = []

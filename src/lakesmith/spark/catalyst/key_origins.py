@@ -1,6 +1,6 @@
-"""Where the value of a key comes from: the one column of an input that decides it, and how far from the key it can be.
+"""The origin of a key's value: the one input column that determines it, and their greatest distance.
 
-With it, only those rows of an input have to be read that can have a touched key (see ``refresh.key_ranges``).
+With it, only rows of an input that can have a touched key are read (see ``refresh.key_ranges``).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _TIMES: Final = ("timestamp", "timestamp_ntz")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How long something lasts, by the calendar of the session's time zone.
+    """A duration, by the calendar of the session's time zone.
 
-    ``by_clock``: it begins and ends by a clock. Where that is set over or back in between, it lasts longer, or begins only after
-    some of what belongs to it: an hour that begins in a gap is taken to begin behind it.
+    ``by_clock``: it begins and ends by the clock. If that is set forward or back in between, it lasts longer,
+    or begins late: an hour that begins in a gap counts from the gap's end.
     """
 
     months: int = 0
@@ -31,10 +31,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a key says of the ``column`` of an input that alone decides it; it is null exactly where the column is.
+    """How a key follows from the one ``column`` of an input that determines it; both are null together.
 
-    Without a span the key is the column. With one, the column is in [key, key + span), or, where the key is the end of
-    something, in [key - span, key). ``window``: the key is a struct of the start and the end of a window, taken by its start.
+    Without a span the key is the column. With a span the column is in [key, key + span), or in [key - span,
+    key) if the key is an end. ``window``: the key is a struct of a window's start and end, compared by its
+    start.
     """
 
     column: str
@@ -44,7 +45,7 @@ class Origin:
 
 
 Origins = Mapping[Occurrence, Origin]
-"""For one column: of each occurrence of an input that decides its value, by what."""
+"""The origins of one column by occurrence of an input."""
 
 _UNITS: Final = {
     "MICROSECOND": Span(microseconds=1),
@@ -61,7 +62,7 @@ _UNITS: Final = {
 
 
 def origin_of(expression: Any, known: Mapping[int, Origins]) -> Origins:
-    """By occurrence, the origin of what an expression computes, from those of the columns it names. Empty where none is known."""
+    """Returns the origins of an expression by occurrence, from those of its columns; empty if unknown."""
     used = references(expression)
     if len(used) != 1:
         return {}
@@ -86,12 +87,12 @@ def _through(value: Any, origin: Origin) -> Origin | None:
 
 
 def _truncated(value: Any, kind: str) -> Span | None:
-    """How much later than its truncation a value can be; None where it is not truncated, or not a name that is."""
+    """How far a value can be behind its truncation; None if it is not truncated, or by an unknown unit."""
     if kind == "TruncTimestamp" and _is_of(value.timestamp(), *_TIMES):
         return _unit(value.format())
     if kind == "TruncDate" and _is_of(value.date(), "date"):
         unit = _unit(value.format())
-        # Spark gives null for what is no longer than a day.
+        # Spark gives null for units of a day and shorter.
         is_given = unit is not None and (unit.months or unit.days > 1)
         return replace(unit, by_clock=False) if unit is not None and is_given else None
     if kind not in ("Cast", "ParseToDate") or _type(value) != "date":
@@ -109,7 +110,8 @@ def _unit(expression: Any) -> Span | None:
 
 
 def _window(value: Any, origin: Origin) -> Origin | None:
-    """What Spark makes of ``window(column, duration, slide)``: a struct whose end is its start and the duration, in µs."""
+    """Spark's form of ``window(column, duration, slide)``: a struct whose end is its start + duration, in
+    µs."""
     parts = items(value.valExprs())
     if len(parts) != 2 or not all(map(_is_made_of_name, parts)):
         return None
@@ -120,7 +122,8 @@ def _window(value: Any, origin: Origin) -> Origin | None:
 
 
 def _is_made_of_name(part: Any) -> bool:
-    """Whether an end of a window is computed of a column as it is: ``window(at + INTERVAL 5 HOURS, ...)`` has others."""
+    """Whether a window's end is computed from a plain column: ``window(at + INTERVAL 5 HOURS, ...)``
+    differs."""
     made = [each.child() for each in parts_of(part) if kind_of(each) == "PreciseTimestampConversion"]
     times = [each for each in made if _type(each) in _TIMES]
     return bool(times) and all(map(is_name, times))

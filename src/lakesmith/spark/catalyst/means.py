@@ -1,11 +1,12 @@
-"""Averages that a sum and a count tell exactly.
+"""Averages that follow exactly from a sum and a count.
 
-Spark computes an average of whole numbers by doubles: it adds the values up as doubles and divides by how many there are. Of decimals of up to
-eleven digits it takes the digits as whole numbers, does the same, and divides by the power of ten (its optimizer's ``DecimalAggregates``).
-Doubles have each whole number up to 2^53, so as long as even the sum of all absolute values is no larger, no order of adding up and no
-part of it is rounded: the double is the exact sum, and the average follows from it and the count by the same two divisions and the same
-casts. That is certain for groups of up to ``most`` values, whatever those are; larger ones are computed from their rows. Other averages of decimals
-are divisions with digits of their own, which no SQL gives.
+Spark computes an average of whole numbers by doubles: it adds the values as doubles and divides by their
+count. For decimals of up to eleven digits it does the same with the digits as whole numbers, and divides by
+the power of ten (its optimizer's ``DecimalAggregates``). Doubles represent each whole number up to 2^53. As
+long as the sum of all absolute values is no larger, no order of adding rounds: the double is the exact sum,
+and the average follows from it and the count by the same two divisions and casts. That is certain for groups
+of up to ``most`` values; larger ones are computed from their rows. Other averages of decimals are divisions
+with digits of their own, which no SQL gives.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _WHOLE_NUMBERS: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
 
 
 def without_casts(value: Any) -> tuple[Any, bool]:
-    """What is cast, and whether all its values are the same after it: one that the new type does not have is an error then."""
+    """Returns what is cast, and whether the cast keeps all values: one that the new type cannot hold is
+    an error."""
     keep = True
     while kind_of(value) == "Cast":
         below = value.child()
@@ -29,12 +31,12 @@ def without_casts(value: Any) -> tuple[Any, bool]:
 
 
 def fails_for_others(cast: Any) -> bool:
-    """Whether it is an error where the new type has no such value, as the ANSI mode has it (``try_cast`` gives null)."""
+    """Whether a value without an equivalent is an error, as in ANSI mode (``try_cast`` gives null)."""
     return str(cast.evalMode()) == "ANSI"
 
 
 def places(kind: Any) -> int | None:
-    """The places behind the point of an exact number's type; None of other types."""
+    """Returns the decimal places of an exact number's type; None for other types."""
     if str(kind.simpleString()) in _WHOLE_NUMBERS:
         return 0
     return int(kind.scale()) if str(kind.typeName()).startswith("decimal") else None
@@ -53,8 +55,11 @@ _LARGEST: Final = {"tinyint": 2**7, "smallint": 2**15, "int": 2**31}
 
 @dataclass(frozen=True)
 class Mean:
-    """How an average is made of a sum and a count. ``digits`` and ``scale``: of the decimals, None of whole numbers. ``casts``: the types it is cast to,
-    one after the other."""
+    """How an average follows from a sum and a count. ``digits`` and ``scale``: of decimals, None for
+    whole numbers.
+
+    ``casts``: the types it is cast to, one after the other.
+    """
 
     most: int
     digits: int | None
@@ -62,7 +67,8 @@ class Mean:
     casts: tuple[str, ...] = ()
 
     def of(self, total: str, count: str) -> str:
-        """The average in SQL; ``total`` and ``count``: expressions, the exact sum of up to ``most`` values and how many they are."""
+        """Returns the average in SQL. ``total``, ``count``: expressions for the exact sum of up to
+        ``most`` values."""
         if self.digits is None:
             made = f"CAST({total} AS double) / CAST({count} AS double)"
         else:
@@ -82,7 +88,8 @@ def is_computed_by_doubles(kind: Any) -> bool:
 
 
 def mean_of(value: Any) -> Mean | None:
-    """How an average follows, one that is cast or not; None where a cast does not fail for what its type does not have."""
+    """Returns how an average follows, cast or not; None if a cast does not fail for values its type
+    cannot hold."""
     casts: list[str] = []
     while kind_of(value) == "Cast":
         if not fails_for_others(value):

@@ -1,7 +1,7 @@
 """What is known of a node of Spark's plan, from the inputs to the result (see ``key_columns``).
 
-Values can be equal and not the same: 0.0 and -0.0, and maps with their entries in another order. Where rows are
-grouped by such values, one of them represents all that are equal to it; which one depends on the rows.
+Values can be equal and not the same: 0.0 and -0.0, and maps with their entries in another order. Where rows
+are grouped by such values, one of them represents all that are equal to it; which one depends on the rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def has_equals(expression: Any) -> bool:
 
 
 def is_of_merged(expression: Any, groups: Sequence[Any]) -> bool:
-    """Whether a value is computed of one that rows are grouped by, and that stands for others that are equal to it."""
+    """Whether a value is computed from a grouped value that represents others equal to it."""
     value = expression.child() if kind_of(expression) == "Alias" else expression
     merging = [each for each in groups if has_equals(each)]
     if not merging or any(value.semanticEquals(each) for each in groups):
@@ -36,7 +36,7 @@ def is_of_merged(expression: Any, groups: Sequence[Any]) -> bool:
 
 
 def is_for_equals(condition: Any, merged: frozenset[int]) -> bool:
-    """Whether a condition compares ``merged`` columns by their values alone, so that equal values give equal answers."""
+    """Whether a condition compares ``merged`` columns by value, so that equal values give equal answers."""
     if not references(condition) & merged or is_name(condition):
         return True
     if kind_of(condition) in _LOGIC:
@@ -48,31 +48,32 @@ def is_for_equals(condition: Any, merged: frozenset[int]) -> bool:
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What is known of a node: the columns that tell its changes, their origins, the occurrences of inputs below it, and it
-    relaxed. ``merged``: those columns of which one value stands for others that are equal to it and not the same.
+    """The facts of a node: its key columns, their origins, the occurrences below it, and it relaxed.
+
+    ``merged``: the key columns in which one value represents others that are equal and not the same.
     """
 
-    told: frozenset[int]
+    key_ids: frozenset[int]
     plan: Any
     occurrences: frozenset[Occurrence] = frozenset()
     origins: Mapping[int, Origins] = field(default_factory=dict)
     merged: frozenset[int] = frozenset()
 
     def decides(self, expression: Any) -> bool:
-        """Whether what an expression gives follows from the columns that tell changes."""
+        """Whether the value of an expression follows from the key columns."""
         used = references(expression)
-        return used <= self.told and (not used & self.merged or is_name(expression))
+        return used <= self.key_ids and (not used & self.merged or is_name(expression))
 
     def merging(self, columns: Iterable[Any]) -> NodeFacts:
-        """The same where rows with equal values in these columns have been made one, or are looked at together."""
+        """Returns the facts after rows with equal values in these columns are merged or compared."""
         found = (
             id_of(each) for each in columns if kind_of(each) == "AttributeReference" and has_equals(each)
         )
-        return replace(self, merged=self.merged | self.told.intersection(found))
+        return replace(self, merged=self.merged | self.key_ids.intersection(found))
 
 
 def shared_origins(parts: Iterable[tuple[NodeFacts, int]]) -> Origins:
-    """The origins that a column has in each part which has the occurrence they are of."""
+    """Returns the origins of a column that are equal in all parts with the occurrence."""
     parts = list(parts)
     found: dict[Occurrence, Origin] = {}
     for occurrence in frozenset().union(*(part.occurrences for part, _ in parts)):

@@ -1,6 +1,6 @@
-"""The inputs as a query reads them: a table that it names twice occurs twice, and each occurrence can be given rows of its own.
+"""The inputs as a query reads them: a table named twice occurs twice, each with rows of its own.
 
-So a table can be joined with itself: its changed rows as one side, all its rows as the other.
+So a table can be joined with itself: its changed rows on one side, all its rows on the other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from lakesmith.sql.analysis import analyse
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One of the times that a query names ``table``: they are counted from 0, in the order of its text or its parameters."""
+    """One of the times that a query names ``table``, counted from 0 in the order of its text or
+    parameters."""
 
     table: TableName
     number: int = 0

@@ -1,7 +1,8 @@
-"""What a person's query does besides reading tables, by what Spark's own parser makes of it, before anything of it is analysed or run.
+"""What a user's query does besides reading tables, by Spark's own parser, before it is analysed or run.
 
-Analysis alone already opens the files that a query names by their paths, and computes functions of constants. A walk over children does
-not see all of a parsed plan: CTEs, subqueries, named windows and tables of the past hang beside them.
+Analysis alone already opens files that a query names by path, and computes functions of constants. A walk
+over children does not reach all of a parsed plan: CTEs, subqueries, named windows and tables of the past are
+separate.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from lakesmith.sql.words import CALLS_CODE
 
 _CATALYST: Final = "org.apache.spark.sql.catalyst"
 _WRITING: Final = ("Command", "ParsedStatement", "UnaryCommand")
-"""What Spark's parser makes of most that is no query."""
+"""The parser's node for most statements that are not queries."""
 _WRITING_NODES: Final = ("InsertInto", "ExecuteImmediate", "UnresolvedExecuteImmediate", "Compound")
-"""How the names of nodes begin that are no query either, and no commands by their classes."""
+"""Prefixes of nodes that are not queries either, although their classes are no commands."""
 
 
 class Reach(Enum):
@@ -37,14 +38,17 @@ class Reach(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why a query is refused, and the name of what is in the way."""
+    """Why a query is refused, and the name of the offending part."""
 
     reach: Reach
     name: str
 
 
 def objection(spark: SparkSession, sql: str) -> Objection | None:
-    """The first thing in a query that does more than read tables; None where nothing does. Raises ParseException."""
+    """Returns the first thing in a query that does more than read tables; None if nothing does.
+
+    Raises ParseException.
+    """
     session: Any = spark._jsparkSession
     jvm: Any = spark._jvm
     writing = [java_class(jvm, f"{_CATALYST}.plans.logical.{name}") for name in _WRITING]
@@ -64,7 +68,7 @@ def objection(spark: SparkSession, sql: str) -> Objection | None:
 
 
 def _path(spark: SparkSession, relation: Any) -> str | None:
-    """``csv.`/a/path```: a name of two parts, the first of which is the name of a format and of no layer."""
+    """``csv.`/a/path```: a name of two parts, the first of which is a format and not a layer."""
     parts = [str(part) for part in items(relation.multipartIdentifier())]
     if len(parts) != 2 or not _is_format(spark, parts[0]) or spark.catalog.databaseExists(quoted(parts[0])):
         return None
@@ -105,7 +109,7 @@ def _nodes(jvm: Any, plan: Any) -> Iterator[Any]:
 
 
 def _beside(plan: Any) -> list[Any]:
-    """What a node has besides its children and expressions."""
+    """The parts of a node besides its children and expressions."""
     if kind_of(plan) == "WithWindowDefinition":
         return items(plan.windowDefinitions().values().toSeq())
     return [plan.relation()] if kind_of(plan) == "RelationTimeTravel" else []

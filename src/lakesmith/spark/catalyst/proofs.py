@@ -1,7 +1,7 @@
-"""What Spark's plan proved of a query, kept for the batches to come.
+"""Proofs about a query by Spark's plan, kept for later batches.
 
-The proof is a walk over the plan through the gateway, a thousand calls and more, and comes out the same for the same text over the same
-columns. A Python table may make another plan at each call, so of those nothing is kept.
+A proof is a walk over the plan through the gateway, a thousand calls and more, with the same result for the
+same text over the same columns. A Python table may make another plan at each call, so nothing is kept for it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _SETTINGS: Final = (
     "spark.sql.session.timeZone",
     "spark.sql.optimizer.excludedRules",
 )
-"""What a session may be set to otherwise than another, and a proof may rest on."""
+"""Session settings that a proof may depend on."""
 
 
 @dataclass(frozen=True)
 class Proofs:
-    """The proofs of one query. ``about``: all that they rest on; None: nothing is kept."""
+    """The proofs of one query. ``about``: all that they depend on; None: nothing is kept."""
 
     about: tuple[object, ...] | None = field(default=None)
 
     def once(self, what: str, prove: Callable[[], _T]) -> _T:
-        """What ``prove`` finds, or has found in a batch before. What it raises is not kept."""
+        """Returns the result of ``prove``, now or in an earlier batch. An exception is not kept."""
         if self.about is None:
             return prove()
         key = (*self.about, what)
@@ -47,7 +47,7 @@ class Proofs:
 
 
 NO_PROOFS: Final = Proofs()
-"""Of a query of which nothing is kept."""
+"""The proofs of a query for which nothing is kept."""
 
 
 def proofs_of(
@@ -62,6 +62,6 @@ def proofs_of(
 
 
 def _columns(frame: DataFrame) -> str:
-    """Their names, types, whether they may be null, and what Spark has marked them with."""
+    """Names, types, nullability, and Spark's metadata of columns."""
     plan: Any = frame._jdf
     return str(plan.schema().json())

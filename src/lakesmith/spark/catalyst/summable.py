@@ -1,10 +1,10 @@
-"""Queries whose result can be added up: what rows add to it that come, they take from it when they go.
+"""Queries whose result can be updated by addition: added rows add to it, removed rows subtract from it.
 
-Such a query groups rows that it makes one by one, or by joins with tables that did not change, and gives for each group sums,
-counts, least or greatest values. Then with Q(old), its result before, Q(came) and Q(went), its results over the changed rows
-alone, the new one follows group by group (see ``refresh.sums``), without the rows that did not change. Sums have to be of exact types:
-doubles added up in another order give another sum. An average follows from a sum and a count beside it where Spark's own is computed of
-nothing else (``means``). A sum or a count may be cast to what has all its values.
+Such a query groups rows that are made one by one, or by joins with unchanged tables, and returns sums,
+counts, least or greatest values. With Q(old), its earlier result, and Q(came) and Q(went), its results over
+the changed rows alone, the new result follows group by group (see ``refresh.sums``). Sums need exact types:
+doubles added in another order give another sum. An average follows from a sum and a count beside it if Spark
+computes it from nothing else (``means``). A sum or a count may be cast to a type that holds all its values.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from lakesmith.spark.catalyst.tree import (
 _RENAMING: Final = frozenset({"SubqueryAlias", "View"})
 _EACH_ROW: Final = frozenset({"Project", "Filter", "Expand", "Generate", "ResolvedHint", *_RENAMING})
 _WINDOW: Final = "spark.timeWindow"
-"""What Spark marks an event-time window's column by; all of them have one duration."""
+"""The metadata by which Spark marks an event-time window's column; all of them have one duration."""
 
 _WHOLE_NUMBERS: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
 _MOST_DIGITS: Final = 36
-"""Of decimals with more digits two cannot be added up without that Spark may round them."""
+"""Spark may round the sum of two decimals with more digits."""
 
 
 class Role(Enum):
-    """What a column of the result is."""
+    """The kind of a result column."""
 
     GROUP = "group"
     """The same for all rows of a group."""
@@ -55,9 +55,11 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Adding:
-    """A column of the result. ``counted_by``: for a sum, the position of the column that has how many values were added up.
+    """A column of the result. ``counted_by``: for a sum, the position of the column that counts its
+    values.
 
-    An average has such a column, one that it is the sum by (``summed_by``), and how it is made of both (``mean``).
+    An average has that, too, the position of its sum (``summed_by``), and how it follows from both
+    (``mean``).
     """
 
     role: Role
@@ -67,10 +69,10 @@ class Adding:
 
 
 def additive(frame: DataFrame, occurrences: Occurrences, moved: TableName) -> tuple[Adding, ...] | None:
-    """What each column of a query's result is, where it can be added up from changes of ``moved``; None where it cannot.
+    """Returns the columns of a query's result if changes of ``moved`` can be added to it; None if not.
 
-    ``occurrences``: those of the query's inputs. Every expression has to be fixed by its row, as
-    ``key_columns`` sees to.
+    ``occurrences``: of the query's inputs. Every expression must depend on its row alone; ``key_columns``
+    checks that.
     """
     if str(frame.sparkSession.conf.get("spark.sql.ansi.enabled")) != "true":
         return None  # A sum may be null then because it was too large.
@@ -86,7 +88,8 @@ def additive(frame: DataFrame, occurrences: Occurrences, moved: TableName) -> tu
 
 
 def _changes(node: Any, occurrences: Occurrences, moved: TableName) -> bool | None:
-    """Whether the rows of a node are added up from changes of ``moved``; False where it does not read it, None where not so."""
+    """Whether a node's rows are added up from changes of ``moved``; False if it does not read it, None if
+    impossible."""
     occurrence = occurrence_of(node, occurrences)
     if occurrence is not None:
         return occurrence.table == moved
@@ -119,7 +122,8 @@ def _columns(outputs: Sequence[Any], groups: Sequence[Any]) -> tuple[Adding, ...
 
 
 def _adding(at: int, values: Sequence[Any], plain: Sequence[Any], roles: Sequence[Role]) -> Adding | None:
-    """What a column is; None for an average that no sum and no count beside it tell. ``plain``: the values without what they are cast to."""
+    """Returns the kind of a column; None for an average without its sum and count. ``plain``: values
+    without casts."""
     role = roles[at]
     if role not in (Role.SUM, Role.MEAN):
         return Adding(role)
@@ -134,7 +138,7 @@ def _adding(at: int, values: Sequence[Any], plain: Sequence[Any], roles: Sequenc
 
 
 def _tells(value: Any, group: Any) -> bool:
-    """Whether a value of the result says which group it is: it is what is grouped by, or an end of that event-time window."""
+    """Whether a result value identifies its group: the grouped value, or an end of its event-time window."""
     if value.semanticEquals(group):
         return True
     is_window = kind_of(group) == "AttributeReference" and group.metadata().contains(_WINDOW)
@@ -148,7 +152,7 @@ def _role(value: Any) -> Role | None:
     if kind_of(aggregate) != "AggregateExpression" or aggregate.isDistinct():
         return None
     role = _role_of(aggregate)
-    # What is least among values that are cast may not be the least of before.
+    # The least of cast values may not be the least before the cast.
     may_be_cast = role is Role.MEAN or (keep and role in (Role.ROWS, Role.COUNT, Role.SUM))
     return role if kind_of(value) == "AggregateExpression" or may_be_cast else None
 
@@ -184,7 +188,7 @@ def _counted_by(at: int, values: Sequence[Any], roles: Sequence[Role]) -> int | 
 
 
 def _is_of_same(counting: Any, added: Any) -> bool:
-    """Whether a count is of the very values that are added up."""
+    """Whether a count counts the same values that are added up."""
     arguments = _arguments(counting)
     if len(arguments) != 1 or not arguments[0].semanticEquals(_arguments(added)[0]):
         return False
@@ -195,5 +199,5 @@ def _is_of_same(counting: Any, added: Any) -> bool:
 
 
 def _arguments(aggregate: Any) -> list[Any]:
-    """What an aggregate is computed of."""
+    """The argument of an aggregate."""
     return items(aggregate.aggregateFunction().children())

@@ -1,4 +1,4 @@
-"""Spark's analysed plans, read and made anew through the driver's gateway."""
+"""Spark's analysed plans, read and rebuilt through the driver's gateway."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CLOCKS: Final = frozenset(
         *("CurrentUser", "CurrentCatalog", "CurrentDatabase", "SparkVersion", "AesEncrypt"),
     }
 )
-"""What the moment, the session or chance decides, though Spark takes it for fixed within a query."""
+"""Functions of the time, the session or chance that Spark considers fixed within a query."""
 _COLLATING: Final = frozenset({"Collate", "Cast"})
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp_ntz"})
 _SUBQUERIES: Final = frozenset({"Exists", "ListQuery"})
@@ -34,10 +34,10 @@ def analysed(frame: DataFrame) -> Any:
 
 
 def require_pure(node: Any, trust_python: bool, by_bytes: bool = False) -> None:
-    """Raises NeverIncremental unless every expression of a plan's node is fixed by its row.
+    """Raises NeverIncremental unless every expression of a plan's node depends on its row alone.
 
-    ``trust_python``: the author says that the Python functions in it are deterministic. ``by_bytes``: texts have to be equal by
-    their bytes as well, and by no collation.
+    ``trust_python``: its Python functions are declared deterministic. ``by_bytes``: texts must be compared by
+    bytes, too, not by a collation.
     """
     for root in items(node.expressions()):
         for expression in parts_of(root):
@@ -62,7 +62,7 @@ def _why_not_fixed(expression: Any, trust_python: bool) -> str | None:
 
 
 def chance_in(plan: Any) -> str | None:
-    """The name of the first function in a plan, or in its subqueries, that asks a clock or chance."""
+    """Returns the first function in a plan, or in its subqueries, that uses a clock or chance."""
     waiting = [plan]
     while waiting:
         node = waiting.pop()
@@ -74,7 +74,7 @@ def chance_in(plan: Any) -> str | None:
 
 
 def _is_chance(expression: Any) -> bool:
-    """Whether it is this expression that the row does not decide, and not one that it is made of."""
+    """Whether the expression itself, not one of its parts, is nondeterministic."""
     made_of = items(expression.children())
     return not expression.deterministic() and all(each.deterministic() for each in made_of)
 
@@ -84,7 +84,7 @@ def _is_collated(expression: Any) -> bool:
 
 
 def _is_of_clock(cast: Any) -> bool:
-    """Whether a text that is the same for all rows becomes a moment, and may be one that Spark fills in: ``'today'``."""
+    """Whether a constant text is cast to a time and may be one that Spark fills in: ``'today'``."""
     text, kind = cast.child(), str(cast.dataType().simpleString())
     if kind not in _MOMENTS or str(text.dataType().simpleString()) != "string" or not text.foldable():
         return False
@@ -92,12 +92,12 @@ def _is_of_clock(cast: Any) -> bool:
 
 
 def occurrence_of(node: Any, occurrences: Occurrences) -> Occurrence | None:
-    """The occurrence of an input that a node is, by its alias."""
+    """Returns the occurrence of an input that a node represents, by its alias."""
     return occurrences.get(str(node.alias())) if node.nodeName() == "SubqueryAlias" else None
 
 
 def node_kind(node: Any) -> str:
-    """The name of a plan's node, without what some say behind it."""
+    """Returns the name of a plan's node without its suffix."""
     return str(node.nodeName()).split(" ")[0]
 
 
@@ -107,7 +107,7 @@ def items(sequence: Any) -> list[Any]:
 
 
 def output_of(node: Any, size: int | None = None) -> list[int]:
-    """The node's columns. Raises NeverIncremental where they are not ``size``."""
+    """The node's columns. Raises NeverIncremental if there are not ``size`` of them."""
     columns = [id_of(column) for column in items(node.output())]
     if size is not None and len(columns) != size:
         raise NeverIncremental(f"Spark's plan of the query has a {node.nodeName()} of other columns")
@@ -137,14 +137,14 @@ def references(expression: Any) -> frozenset[int]:
 
 
 def parts_of(expression: Any) -> Iterator[Any]:
-    """The expression and all that it is made of."""
+    """The expression and all its parts."""
     yield expression
     for child in items(expression.children()):
         yield from parts_of(child)
 
 
 def conjuncts(condition: Any) -> list[Any]:
-    """What has to be true, each by itself."""
+    """Returns the conjuncts of a condition."""
     if kind_of(condition) != "And":
         return [condition]
     return [*conjuncts(condition.left()), *conjuncts(condition.right())]
@@ -160,9 +160,10 @@ class Plans:
         self._catalyst = jvm.org.apache.spark.sql.catalyst
 
     def without_subqueries(self, plan: Any) -> Any:
-        """The plan with EXISTS and IN (SELECT ...) of its conditions as semi and anti joins, as Spark's optimiser makes them.
+        """Returns the plan with EXISTS and IN (SELECT ...) as semi and anti joins, as Spark's optimiser
+        makes them.
 
-        Raises NeverIncremental where these rules need others before them, as for an EXISTS within another.
+        Raises NeverIncremental if these rules need others before them, as for an EXISTS within another.
         """
         try:
             for rule in ("PullupCorrelatedPredicates", "RewritePredicateSubquery"):
@@ -172,7 +173,7 @@ class Plans:
         return plan
 
     def without_ctes(self, plan: Any) -> Any:
-        """The plan with each CTE put where it is read, but for one that gives other rows each time."""
+        """Returns the plan with each CTE inlined, except nondeterministic ones."""
         return self._catalyst.optimizer.InlineCTE(False, False).apply(plan)
 
     def project(self, columns: Any, child: Any) -> Any:
@@ -191,7 +192,7 @@ class Plans:
         return DataFrame(dataset.ofRows(session._jsparkSession, plan), session)
 
     def scan(self, table: Any, options: Mapping[str, str] = MappingProxyType({})) -> Any:
-        """A table of Spark's, which no catalog has to know, as a plan; ``options``: how it is read."""
+        """Returns a table of Spark's, unknown to any catalog, as a plan; ``options``: how it is read."""
         none = self._jvm.scala.Option.empty()
         java = self._jvm.java.util.HashMap()
         for name, value in options.items():
@@ -206,7 +207,7 @@ class Plans:
         return node.withNewChildren(self._sequence(children))
 
     def filtered(self, child: Any, conditions: Sequence[Any]) -> Any:
-        """The rows of which all conditions are true."""
+        """The rows for which all conditions are true."""
         if not conditions:
             return child
         return self._catalyst.plans.logical.Filter(self.all_of(conditions), child)

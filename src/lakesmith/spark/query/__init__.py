@@ -1,1 +1,1 @@
-"""The rows of a declared query, in SQL or Python, over the planned ranges of its inputs. Nothing here writes."""
+"""The rows of a declared query over the planned ranges of its inputs. Nothing here writes."""

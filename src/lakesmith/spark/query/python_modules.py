@@ -1,7 +1,7 @@
-"""Imports what a Python table consists of from the very texts that its fingerprint was made of.
+"""Imports the modules of a Python table from the texts that its fingerprint was made of.
 
-Python's own import would take what is in ``__pycache__`` for a file of the same time and size, and whatever stands in the file by
-then.
+Python's own import would use ``__pycache__`` for a file of the same time and size, or the file's current
+text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LOADING: Final = Lock()
 
 
 class _FromText(SourceFileLoader):
-    """Loads a file by a text that was read from it before."""
+    """A loader of a file with a text that was read before."""
 
     def __init__(self, name: str, path: Path, text: str) -> None:
         super().__init__(name, str(path))
@@ -58,7 +58,7 @@ class _Texts(MetaPathFinder):
 
 
 def load_function(query: PythonQuery, root: Path, name: str) -> Any:
-    """The function of a Python table, whose module is called ``name``; ``root`` is the project's folder.
+    """Returns the function of a Python table, in a module ``name``; ``root`` is the project's folder.
 
     Raises whatever the module raises when it is loaded.
     """
@@ -70,12 +70,13 @@ def load_function(query: PythonQuery, root: Path, name: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     with _LOADING:
         if sys.path[0] != str(root):
-            # So that a table's file can import what the project keeps beside its tables.
+            # A table's file can import the project's modules.
             sys.path.insert(0, str(root))
         texts = project_modules(query, root)
         with _found_by(_Texts(root, texts)):
             _load_anew(list(texts))
-            # There only while it is loaded, for decorators that look: Spark's workers get by value what is not.
+            # Only while it is loaded, for decorators that look it up: Spark sends workers by value what is
+            # not there.
             sys.modules[name] = module
             try:
                 spec.loader.exec_module(module)
@@ -94,10 +95,11 @@ def _found_by(finder: MetaPathFinder) -> Iterator[None]:
 
 
 def _load_anew(names: list[str]) -> None:
-    """Imports modules of the project as they are now, and has Spark send them to its workers, which cannot import them."""
+    """Imports the project's modules as they are now; Spark sends them to its workers, which cannot import
+    them."""
     importlib.invalidate_caches()
     inside = tuple(f"{name}." for name in names)
-    # What is in a package is bound to it when it is imported: it goes with the package.
+    # A package's modules are bound to it when imported: they are removed together.
     for name in [each for each in sys.modules if each in names or each.startswith(inside)]:
         del sys.modules[name]
     send_along: Any = register_pickle_by_value

@@ -20,29 +20,30 @@ from lakesmith.spark.frames.python_time import utc_in_python
 T = TypeVar("T")
 
 _ONE_AT_A_TIME: Final = Lock()
-"""All tables share the session's settings: one that changes them while another is called could not be told from that."""
+"""All tables share the session's settings: changes by one could not be attributed while another is called."""
 
 _SESSION: Final = "org.apache.spark.sql.classic.SparkSession"
 _GROUP: Final = "spark.jobGroup.id"
 _DESCRIPTION: Final = "spark.job.description"
 _FROM_METADATA: Final = "spark.sql.iceberg.aggregate-push-down.enabled"
-"""Counts and the like that Iceberg answers from metadata run no job, and their plans do not name the table."""
+"""Counts and the like that Iceberg answers from metadata run no job, and their plans do not name the
+table."""
 
 _OF_CATALOGS: Final = "spark.sql.catalog."
 """Iceberg sets some of these itself, when a session first reads by it."""
 
 _PATIENCE_MS: Final = 60_000
 _READ: Final = re.compile(
-    r"\bBatchScan (?P<table>[^\s\[(]+?)(?:@\d+\.\d+)?(?=[\s\[(]|$)|\b(?:File)?Scan (?P<files>csv|json|parquet|orc|text|avro|xml|binaryFile|JDBCRelation)\b"
+    r"\bBatchScan (?P<table>[^\s\[(]+?)(?:@\d+\.\d+)?(?=[\s\[(]|$)"
+    r"|\b(?:File)?Scan (?P<files>csv|json|parquet|orc|text|avro|xml|binaryFile|JDBCRelation)\b"
 )
-"""How Spark's physical plans name what they read. A table as of a snapshot has that behind its name (``snapshots``)."""
+"""How Spark's physical plans name what they read. A table at a snapshot has that behind its name."""
 
 
 @dataclass(frozen=True)
 class Acts:
-    """What a call did: whether it had something computed; what that read, tables by their names in the catalog, files by their
-    format; and the names of the session's settings that it changed (they are as before again).
-    """
+    """The effects of a call: whether it computed something, what that read (tables by their names in the
+    catalog, files by their format), and the names of the settings that it changed (they are restored)."""
 
     computed: bool
     read: frozenset[str] = frozenset()
@@ -50,7 +51,8 @@ class Acts:
 
 
 def watched(spark: SparkSession, call: Callable[[], T]) -> tuple[T, Acts]:
-    """What the call gives, and what it did: ``collect``, a ``pivot`` without values, a model that is fitted.
+    """Returns what the call returns, and its effects: ``collect``, a ``pivot`` without values, a fitted
+    model.
 
     The session is the active one meanwhile.
     """
@@ -63,7 +65,7 @@ def watched(spark: SparkSession, call: Callable[[], T]) -> tuple[T, Acts]:
             given = call()
         finally:
             changed = _restore(spark, before)
-    # Spark tells of its jobs by a queue.
+    # Spark reports its jobs through a queue.
     context._jsc.sc().listenerBus().waitUntilEmpty(_PATIENCE_MS)
     jobs = list(context.statusTracker().getJobIdsForGroup(mark))
     read = frozenset(_read_by(spark, mark, jobs))
@@ -72,7 +74,7 @@ def watched(spark: SparkSession, call: Callable[[], T]) -> tuple[T, Acts]:
 
 @contextmanager
 def _marked(context: Any, mark: str) -> Iterator[None]:
-    """What this thread has Spark compute meanwhile bears the mark."""
+    """Marks the jobs that this thread starts meanwhile."""
     before = {name: context.getLocalProperty(name) for name in (_GROUP, _DESCRIPTION)}
     try:
         for name in before:
@@ -103,7 +105,7 @@ def _settings(spark: SparkSession) -> Any:
 
 
 def _restore(spark: SparkSession, before: Any) -> tuple[str, ...]:
-    """Sets what differs as it was; the names of that."""
+    """Restores changed settings; returns their names."""
     after = _settings(spark)
     if after.equals(before):
         return ()
@@ -127,7 +129,7 @@ def _pairs(settings: Any) -> dict[str, str]:
 
 
 def _read_by(spark: SparkSession, mark: str, jobs: Iterable[int]) -> list[str]:
-    """What the queries read that bear the mark or ran these jobs, as far as Spark still knows of them."""
+    """Yields what the marked queries or these jobs read, as far as Spark still knows."""
     numbers = list(jobs)
     session: Any = spark._jsparkSession
     queries = session.sharedState().statusStore().executionsList()

@@ -36,13 +36,13 @@ from lakesmith.sql.analysis import analyse
 from lakesmith.sql.splice import mark_projection, splice
 
 _SPARK_LINE: Final = re.compile(r";? ?\(?line (?P<line>\d+),? pos \d+\)?")
-"""How Spark ends what it has against a text."""
+"""The end of Spark's messages about a text."""
 
 _HIDDEN: Final = "_hidden"
-"""What the names of carried columns begin with, so that they meet none of the query's own."""
+"""The prefix of carried columns, so that they differ from the query's own."""
 
 _MARK: Final = "_lakesmith_known_"
-"""What the columns are called that say of rows of lookups that they are there."""
+"""The prefix of the columns that mark rows of lookups as present."""
 
 _MADE_HERE: Final = frozenset(
     {"LocalRelation", "OneRowRelation", "Range", "LogicalRDD", "Scan", "CTERelationRef"}
@@ -50,16 +50,16 @@ _MADE_HERE: Final = frozenset(
 """Leaves of a plan that read nothing: rows that a program makes."""
 
 _MOST_SHOWN: Final = 20
-"""So many columns of what is read are shown."""
+"""How many columns of a leaf are shown."""
 
 _ROW_WISE_NODES: Final = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
 _LOOKUP_NODES: Final = _ROW_WISE_NODES | {"Join"}
-"""A table's lookups are joined by all columns of their keys: that was checked on its text."""
+"""A table's lookups are joined by all columns of their keys, as checked on its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retyped:
-    """A column of the table whose type changes: it is written under the name ``stand_in`` until the publish."""
+    """A column whose type changes: it is written under the name ``stand_in`` until the publish."""
 
     name: str
     stand_in: str
@@ -68,12 +68,13 @@ class Retyped:
 
 @dataclass(frozen=True)
 class QueryRows:
-    """The rows a query gives. ``hidden``: the columns that say when a row arrived, if that is known; they do not belong to the table. Nor do
-    ``marks``, by the lookups whose rows they tell of: NULL where a row found none there.
+    """The rows of a query.
 
-    ``occurrences``: the inputs as the frame reads them. ``keys``: the columns that tell its changes, where
-    the step refreshes by keys. ``acted``: a Python function had Spark compute something while it was called. ``proofs``: what was proved
-    of the query before.
+    ``hidden``: the columns of a row's arrival, if known; not part of the table. ``marks``: columns by lookup,
+    NULL if a row found none there; not part of the table either.
+    ``occurrences``: the inputs as the frame reads them. ``keys``: the key columns, if the step is incremental
+    by key.
+    ``acted``: a Python function made Spark compute something while it was called. ``proofs``: earlier proofs.
     """
 
     frame: DataFrame
@@ -91,7 +92,7 @@ class QueryRows:
         return tuple(name for name in self.frame.columns if name not in self.hidden and _MARK not in name)
 
     def stored(self, rows: DataFrame) -> DataFrame:
-        """Rows with the table's columns, as the table has to be written until the publish changes its columns."""
+        """Returns rows with the table's columns as they must be written until the publish changes them."""
         for change in self.retyped:
             rows = rows.withColumnRenamed(change.name, change.stand_in)
             rows = rows.withColumn(change.name, F.lit(None).cast(change.old_type))
@@ -108,8 +109,9 @@ def read_range(spark: SparkSession, input_range: InputRange) -> DataFrame:
 def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     """Runs the table's query (lazily) over the step's input ranges.
 
-    ``with_arrival``: with the column that says when a row arrived, where that is known (see ``catalyst.arrival``).
-    Raises NeverIncremental when Spark does not confirm that an incremental step's query is row-wise, or has touched keys.
+    ``with_arrival``: with the column of a row's arrival, if known (see ``catalyst.arrival``). Raises
+    NeverIncremental if Spark does not confirm that an incremental step's query is row-wise, or has key
+    columns.
     """
     if batch.step.snapshot_ranges:
         return _rows_by_snapshot_ranges(batch, with_arrival)
@@ -122,7 +124,8 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
 
 
 def _proved(batch: Batch, rows: QueryRows) -> QueryRows:
-    """The rows with what an incremental step needs to know of their query. Raises NeverIncremental as ``query_rows``."""
+    """Returns the rows with the facts that an incremental step needs. Raises NeverIncremental as
+    ``query_rows``."""
     table = batch.step.table
     if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
         looked_up = ", ".join(map(str, table.lookups))
@@ -136,7 +139,7 @@ def _proved(batch: Batch, rows: QueryRows) -> QueryRows:
 
 
 def _rows_by_snapshot_ranges(batch: Batch, with_arrival: bool) -> QueryRows:
-    """The query over each snapshot range, with the lookups that were current then."""
+    """Runs the query over each snapshot range, with the lookups that were current then."""
     parts = []
     for ranges in batch.step.snapshot_ranges:
         whole = {item.table: read_range(batch.spark, item) for item in ranges}
@@ -148,7 +151,7 @@ def _rows_by_snapshot_ranges(batch: Batch, with_arrival: bool) -> QueryRows:
 
 
 def _read(batch: Batch, item: InputRange) -> DataFrame:
-    """What the query of the step is to see of an input: by keys, all of it, of which it is then asked for some."""
+    """Returns the rows of an input that the query reads: all, if the step is incremental by key."""
     if batch.step.strategy.is_by_keys:
         return read_version(batch.spark, item.table, item.end)
     return read_range(batch.spark, item)
@@ -179,14 +182,14 @@ def rows_over(batch: Batch, views: Mapping[Occurrence, DataFrame], with_arrival:
 
 
 def _arriving(batch: Batch, rows: QueryRows) -> QueryRows:
-    """The rows with the column that says when each arrived, if that is known."""
+    """Returns the rows with the column of their arrival, if it is known."""
     driving = tuple(item.table for item in batch.step.driving)
     found = with_arrival_of(rows.frame, rows.occurrences, driving)
     return rows if found is None else replace(rows, frame=found, hidden=(ARRIVAL,))
 
 
 def _apart(rows: DataFrame, occurrence: Occurrence) -> DataFrame:
-    """The rows with columns of their own: those of a DataFrame that is taken twice would mean either."""
+    """The rows with columns of their own: those of a DataFrame used twice would be ambiguous."""
     return rows.toDF(*rows.columns) if occurrence.number else rows
 
 
@@ -211,7 +214,7 @@ def _sql_rows(batch: Batch, query: SqlQuery, views: Mapping[Occurrence, DataFram
 
 
 def _refused(batch: Batch, query: SqlQuery, error: AnalysisException) -> RunError:
-    """LS614: what Spark has against a query, at its line. (The text that Spark got has the lines of the author's.)"""
+    """Returns LS614: Spark refuses a query, at its line. (Spliced text has the lines of the author's.)"""
     said = explain_failure(error, None, batch.project.secrets).what.removeprefix("Spark failed: ")
     line = _SPARK_LINE.search(said)
     return RunError.of(
@@ -255,7 +258,7 @@ def _function_of(batch: Batch, query: PythonQuery) -> Any:
 
 
 def _said(batch: Batch, error: BaseException) -> str | None:
-    """What an exception of the author's Python says; None where it is Spark that cannot go on."""
+    """Returns the message of an exception in the author's Python; None if Spark itself failed."""
     if isinstance(error, PySparkException):
         problem = explain_failure(error, None, batch.project.secrets)
         return problem.what.removeprefix("Spark failed: ") if problem.code == "LS601" else None
@@ -264,7 +267,8 @@ def _said(batch: Batch, error: BaseException) -> str | None:
 
 
 def _failed(batch: Batch, query: PythonQuery, error: BaseException, said: str) -> RunError:
-    """LS617: an exception of the author's Python, at the last line of the table's file that it passed."""
+    """Returns LS617: an exception in the author's Python, at the last line of the table's file that it
+    passed."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(query.file) and frame.lineno]
     return RunError.of(
@@ -273,7 +277,7 @@ def _failed(batch: Batch, query: PythonQuery, error: BaseException, said: str) -
         place=replace(query.place, line=lines[-1]) if lines else query.place,
         expected="a DataFrame",
         found=said,
-        hint="mend it, and run again; other tables are not affected",
+        hint="correct it, and run again; other tables are not affected",
     )
 
 
@@ -284,12 +288,14 @@ def _sets(batch: Batch, query: PythonQuery, names: tuple[str, ...]) -> RunError:
         place=query.place,
         expected="settings as they are",
         found=", ".join(names),
-        hint="say it in the function's expressions, or set it for all tables in lakesmith.yaml, under spark of the target",
+        hint="use expressions of the function, or set it for all tables in lakesmith.yaml, under spark of"
+        " the target",
     )
 
 
 def _require_own_inputs(batch: Batch, rows: QueryRows) -> None:
-    """Raises RunError LS616 when a Python table reads what it does not take as a parameter: no plan would know of it."""
+    """Raises RunError LS616 if a Python table reads what is not its parameter: no plan would notice a
+    change."""
     waiting = [analysed(rows.frame)]
     while waiting:
         node = waiting.pop()
@@ -314,8 +320,9 @@ def _reads_more(batch: Batch, found: str) -> RunError:
 
 
 def _require_row_wise(rows: QueryRows, table: TableDefinition) -> None:
-    """Raises NeverIncremental unless the analysed plan is deterministic projections and filters over one input, to which the table's
-    lookups are joined.
+    """Raises NeverIncremental unless the analysed plan is row-wise.
+
+    Only deterministic projections and filters over one input are, and joins of the table's lookups to it.
     """
     waiting, inputs = [analysed(rows.frame)], 0
     while waiting:

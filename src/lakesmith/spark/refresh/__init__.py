@@ -1,1 +1,1 @@
-"""Refreshes by keys: which keys changed rows touch, and what they have to have. Everything here works on a table that is there."""
+"""Incremental refreshes by key: which keys changed rows touch, and their new rows."""

@@ -1,10 +1,11 @@
-"""The refresh of a derived table by touched keys: only the keys that changed rows have are computed anew, or their sums brought forward.
+"""Refreshes a derived table incrementally: recomputes the keys that changed rows touch, or updates their
+sums.
 
-The query, run over all rows and asked for those keys, gives what the table has to have of them: its rows, its bad rows, and its
-deletes. What the table has of them now is held against that, row by row, and only what differs is replaced.
+The query over all rows, filtered by those keys, gives their new rows, bad rows and deletes. These are
+compared with the table's current rows of the keys, and only differences are replaced.
 
-A table with a key of its own is asked for the keys that its query's changed rows have: all versions of those are looked at, and
-the newest wins, or each has its time, as in a rebuild.
+A table with a key of its own is filtered by the keys of its query's changed rows: all their versions are
+read, and the newest wins, or each has its period, as in a rebuild.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ from lakesmith.spark.write.row_difference import Difference, difference, replace
 
 @dataclass(frozen=True)
 class Query:
-    """The query's rows over its whole inputs, and the ``names`` of the columns by which it is asked for some of them.
+    """The query's rows over its whole inputs, and the ``names`` of the columns by which they are
+    filtered.
 
-    ``origins``: for each of those what decides it, where that is known.
+    ``origins``: for each of these columns its origin, if known.
     """
 
     rows: QueryRows
@@ -60,9 +62,10 @@ class Query:
 
 
 def refresh_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Draft:
-    """Brings what the touched keys have to have into the working branch.
+    """Writes the recomputed rows of the affected keys to the working branch.
 
-    ``rows`` are the query's over its whole inputs. Raises NotIncremental where rows cannot be compared, or are too many.
+    ``rows`` are the query's over its whole inputs. Raises NotIncremental if rows cannot be compared, or are
+    too many.
     """
     query = _by_keys(batch, rows, keys)
     _require_comparable(query)
@@ -89,7 +92,7 @@ def _bring(batch: Batch, query: Query, sums: Sums | None, touched: Touched, kept
 
 
 def _find(batch: Batch, query: Query, keys: Keys, kept: Kept) -> tuple[Sums | None, Touched]:
-    """The touched keys; with what changed rows add up to, where their sums can be brought forward."""
+    """Returns the touched keys, with the sums of the changed rows if they can be used."""
     adding = _adding(batch, query.rows)
     with _whole_where_values_fail(batch):
         if adding:
@@ -99,8 +102,10 @@ def _find(batch: Batch, query: Query, keys: Keys, kept: Kept) -> tuple[Sums | No
 
 @contextmanager
 def _whole_where_values_fail(batch: Batch) -> Iterator[None]:
-    """Raises NotIncremental where Spark cannot compute with a value: changed rows may meet expressions that the query keeps them
-    from, and the parts of a sum may be larger than all of it.
+    """Raises NotIncremental if Spark cannot compute with a value.
+
+    Changed rows may reach expressions from which the query keeps them, and parts of a sum may exceed all of
+    it.
     """
     try:
         yield
@@ -111,7 +116,7 @@ def _whole_where_values_fail(batch: Batch) -> Iterator[None]:
 
 
 def _adding(batch: Batch, rows: QueryRows) -> dict[str, Adding] | None:
-    """What each column of a table is that can be added up from what changed in the one input that did; None of any other."""
+    """Returns the kinds of a table's columns if its one changed input can be added up; else None."""
     table, moved = batch.step.table, moved_inputs(batch)
     if table.key or table.checks or len(moved) != 1:
         return None
@@ -126,7 +131,8 @@ def _adding(batch: Batch, rows: QueryRows) -> dict[str, Adding] | None:
 
 
 def _add_up(batch: Batch, query: Query, sums: Sums, touched: Touched, kept: Kept) -> Draft:
-    """Brings sums forward; the groups of which the sums do not say all are computed from their rows."""
+    """Updates sums by the changed rows; groups for which these are not enough are computed from all their
+    rows."""
     columns = tuple(sums.columns)
     forward = bring_forward(sums, touched, _there(batch, touched, columns), kept)
     differing = forward.differing
@@ -141,7 +147,7 @@ def _add_up(batch: Batch, query: Query, sums: Sums, touched: Touched, kept: Kept
 
 
 def _compute(batch: Batch, validated: Validated, touched: Touched, kept: Kept) -> Draft:
-    """Replaces what differs of the touched keys: in the table, in its quarantine, and in its tombstones."""
+    """Replaces differences of the touched keys in the table, its quarantine and its tombstones."""
     table, seen = batch.step.table, RowCounts()
     has_sidecars = bool(table.key or table.checks)
     if has_sidecars:
@@ -156,10 +162,12 @@ def _compute(batch: Batch, validated: Validated, touched: Touched, kept: Kept) -
         aside = refresh_quarantine(batch, validated, touched, kept, counts_of(seen)["bad"])
     replace_differing(batch, differing)
     batch.pass_point("after-data")
-    buried = refresh_tombstones(batch, outcome.deletes, touched, kept) if table.key else {}
+    tombstones = refresh_tombstones(batch, outcome.deletes, touched, kept) if table.key else {}
     account = replace(_account(touched, differing), quarantined=aside.bad)
     ties = note_of_ties(validated.ties_by_values) if table.key else ()
-    return Draft(account, by_row=False, sidecars={**aside.pins, **buried}, checks=aside.checks, warnings=ties)
+    return Draft(
+        account, by_row=False, sidecars={**aside.pins, **tombstones}, checks=aside.checks, warnings=ties
+    )
 
 
 def _account(touched: Touched, differing: Difference) -> Account:
@@ -172,24 +180,24 @@ def _account(touched: Touched, differing: Difference) -> Account:
 
 
 def _by_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Query:
-    """The query asked by the columns that tell changes; of a table with a key by those of them that are its key: all versions of
-    one count.
+    """Returns the query filtered by its key columns, or those in the table's own key: all versions of a
+    key count.
 
-    Raises NeverIncremental where the table has a key, and none of its columns is among them.
+    Raises NeverIncremental if the table has a key, and none of its columns is among them.
     """
     of_key = {name.lower() for name in batch.step.table.key}
-    told = [
+    found = [
         (rows.frame.columns[number], origins)
         for number, origins in zip(keys.positions, keys.origins, strict=True)
     ]
-    chosen = [(name, origins) for name, origins in told if not of_key or name.lower() in of_key]
+    chosen = [(name, origins) for name, origins in found if not of_key or name.lower() in of_key]
     if not chosen:
         raise NeverIncremental("no column of its key tells which rows a change reaches")
     return Query(rows, tuple(name for name, _ in chosen), tuple(origins for _, origins in chosen))
 
 
 def _validated(batch: Batch, query: Query, touched: Touched) -> Validated:
-    """All rows that the query has of the touched keys, validated."""
+    """All rows of the touched keys in the query, validated."""
     views = touched.inputs(batch, query.origins)
     found = rows_over(batch, views, with_arrival=bool(batch.step.table.key))
     given = {name.lower() for name in found.columns}
@@ -199,13 +207,13 @@ def _validated(batch: Batch, query: Query, touched: Touched) -> Validated:
 
 
 def _there(batch: Batch, touched: Touched, columns: Sequence[str]) -> DataFrame:
-    """The rows that the table has now of the touched keys, with their places."""
+    """The table's current rows of the touched keys, with their places."""
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
     return touched.among(with_places(batch, touched.among_stored(there), columns))
 
 
 def _identity(batch: Batch, touched: Touched) -> list[str]:
-    """The columns by which a row that comes is the one that goes, with other values."""
+    """The columns that identify a new row as a removed one with other values."""
     table = batch.step.table
     if not table.key:
         return touched.names

@@ -1,6 +1,6 @@
-"""Conditions that rows have to meet to have one of some keys, made so that they go down to a table's files.
+"""Filters for the rows that can have one of some keys, in a form that Iceberg applies to a table's files.
 
-They may let more rows through than have one of the keys, never fewer: the keys themselves are asked for afterwards.
+They may let more rows through, never fewer: the keys themselves are compared afterwards.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ _EPOCH: Final = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _CLOCK_CHANGE: Final = Span(microseconds=7_200_000_000)
 """By more no clock has been set over or back at once ..."""
 _DATE_LINE: Final = Span(days=1, microseconds=7_200_000_000)
-"""... but where a place came to the other side of the date line: since 1900 nowhere a day came twice."""
+"""... unless a place moved across the date line: since 1900 no day occurred twice."""
 _DAYS_TO_1900: Final = -25_567
 _DAY: Final = 86_400_000_000
 _NO_TEXT: Final = "\ufffd"
-"""What Python gets for bytes of a string that are no UTF-8."""
+"""Python's value for the bytes of a string that are not UTF-8."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """The values that one column of the keys has: at most so many, or else intervals (both ends included) that hold them.
+    """The values of one key column: a limited number, or intervals (both ends included) that contain
+    them.
 
-    ``kind`` is their type. Dates are days and moments microseconds since 1970: a local time of Python's means two moments in the hour that a clock is set back.
-    Moments without a time zone are what has passed since then.
+    ``kind``: their type. Dates are days and timestamps microseconds since 1970: a local time in Python is two
+    times in the hour that a clock is set back. Timestamps without a time zone count from then, too.
     """
 
     kind: str
@@ -51,9 +52,9 @@ class Values:
 
 
 def values_of(keys: DataFrame, count: int) -> dict[int, Values]:
-    """The values of the ``count`` keys by the position of their column, where they are of a type that files are known by.
+    """Returns the values of the ``count`` keys by column position, for types that files are filtered by.
 
-    A window is taken by its start.
+    A window is represented by its start.
     """
     kinds = {number: _kind(field.dataType) for number, field in enumerate(keys.schema.fields)}
     known = {number: kind for number, kind in kinds.items() if kind is not None}
@@ -81,14 +82,14 @@ def has_fixed_clock(spark: SparkSession) -> bool:
 def input_conditions(
     origins: Sequence[Origins], values: Mapping[int, Values], fixed_clock: bool
 ) -> dict[Occurrence, SparkColumn]:
-    """By occurrence of an input, what its rows have to meet to have one of the keys; ``origins`` by the keys' columns.
+    """Returns by occurrence of an input the filter for its rows; ``origins`` by the keys' columns.
 
     ``fixed_clock``: as ``has_fixed_clock``.
     """
     found: dict[Occurrence, list[str]] = {}
     for number, by_occurrence in enumerate(origins):
         for occurrence, origin in by_occurrence.items():
-            # A window that is a column of an input is no moment of it.
+            # A window that is a column of an input is not a time in it.
             if number in values and (values[number].kind != "window" or origin.span is not None):
                 given = _by_fixed_clock(origin) if fixed_clock else origin
                 found.setdefault(occurrence, []).append(_condition(given, values[number]))
@@ -96,13 +97,13 @@ def input_conditions(
 
 
 def own_condition(names: Sequence[str], values: Mapping[int, Values]) -> SparkColumn:
-    """What rows of a table that has the keys' columns itself, by these ``names``, have to meet."""
+    """Returns the filter for rows of a table that has the keys' columns itself, by these ``names``."""
     plain = [(Origin(name), values[number]) for number, name in enumerate(names) if number in values]
     return _all([_condition(origin, each) for origin, each in plain if each.kind != "window"])
 
 
 def _all(conditions: Sequence[str]) -> SparkColumn:
-    """One condition of all. As text: each part of a condition that is built by calls is a call to the JVM."""
+    """Joins conditions as text: each part of a condition built by calls costs a call to the JVM."""
     return F.expr(" AND ".join(f"({condition})" for condition in conditions) or "true")
 
 
@@ -115,7 +116,7 @@ def _kind(kind: DataType) -> str | None:
 
 
 def _plain(keys: DataFrame, number: int, kind: str) -> SparkColumn:
-    """What stands for the values in Python, whose dates and times know the years 1 to 9999 only."""
+    """Returns the values for Python, whose dates and times cover the years 1 to 9999 only."""
     column = F.col(quoted(keys.columns[number]))
     match kind:
         case "window":
@@ -142,16 +143,17 @@ def _listed(kind: str, found: set[Any]) -> Values | None:
         return None
     values = sorted(found - {None})
     with_null = None in found
-    told_by = tuple(intervals(values, limits.KEY_INTERVALS_IN_A_CONDITION))
+    held_by = tuple(intervals(values, limits.KEY_INTERVALS_IN_A_CONDITION))
     single = tuple(values) if len(values) <= limits.KEY_VALUES_IN_A_CONDITION else ()
-    return Values(kind, single, told_by, with_null)
+    return Values(kind, single, held_by, with_null)
 
 
 def intervals(values: Sequence[Any], most: int) -> list[tuple[Any, Any]]:
-    """At most ``most`` intervals (both ends included) that hold all the sorted values, the widest gaps between them.
+    """Returns at most ``most`` intervals (both ends included) around the sorted values, with the widest
+    gaps between.
 
-    Where values cannot be subtracted, as texts, or the gaps are a small part of all that lies between the first and the last, one
-    holds them all: each costs time for every row that is read, and files would be left out by few.
+    One interval is enough if values cannot be subtracted, as texts, or the gaps are a small part of the
+    range: each interval costs time for every row that is read, and few files would be skipped.
     """
     if not values:
         return []
@@ -167,7 +169,8 @@ def intervals(values: Sequence[Any], most: int) -> list[tuple[Any, Any]]:
 
 
 def _are_known(values: Collection[Any]) -> bool:
-    """Whether they came to Python as what they are: bytes that are no text do not, and Spark orders them otherwise."""
+    """Whether they reached Python unchanged: bytes that are not text do not, and Spark orders them
+    differently."""
     return not any(isinstance(value, str) and _NO_TEXT in value for value in values)
 
 
@@ -200,13 +203,13 @@ def _within(column: str, origin: Origin, values: Values) -> Iterator[str]:
 
 
 def _clock_change(since: int, kind: str) -> Span:
-    """By how much a clock can be wrong of the length of what began at a moment or on a day."""
+    """Returns the largest error of a clock over a duration from a time or a day."""
     days = since if kind == "date" else since // _DAY
     return _DATE_LINE if days < _DAYS_TO_1900 else _CLOCK_CHANGE
 
 
 def _text(value: str) -> str:
-    """A text by its bytes: what a backslash or a quote means in a literal is a setting."""
+    """Returns a text by its bytes: the meaning of a backslash or a quote in a literal is a setting."""
     return f"CAST(X'{value.encode().hex()}' AS string)"
 
 

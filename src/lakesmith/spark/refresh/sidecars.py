@@ -1,6 +1,6 @@
-"""What touched keys have in a table's sidecars, brought to what they have to have there: bad rows, and deletes.
+"""Updates the bad rows and deletes of touched keys in a table's sidecars.
 
-Only what differs is written, so that a bad row which stays bad stays the row that it was, of the batch that found it.
+Only differences are written: a bad row that stays bad stays the row of the batch that found it.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from lakesmith.spark.validation.rules import stop_if_asked
 _KEY: Final = "_lakesmith_key"
 _PARSED: Final = "_lakesmith_parsed"
 _NO_TEXT: Final = "\ufffd"
-"""As what Java reads bytes that are no UTF-8."""
+"""Java's value for bytes that are not UTF-8."""
 _ROW: Final = ("row", "row_types")
-"""What a bad row of a derived table is, which decides its reasons: all else of it says where it came from, which such rows do not
-know."""
+"""The columns that identify a bad row of a derived table and determine its reasons. The others are its
+provenance, which such rows do not have."""
 _CONTENT: Final = ("reasons", *_ROW)
 
 
 @dataclass(frozen=True)
 class SidecarChange:
-    """The pins that changed, the bad rows that came, and of these how many break which rule."""
+    """The changed pins, the number of new bad rows, and how many of these break which rule."""
 
     pins: Mapping[str, Pin]
     bad: int
@@ -56,10 +56,11 @@ class SidecarChange:
 def refresh_quarantine(
     batch: Batch, validated: Validated, touched: Touched, kept: Kept, bad: int
 ) -> SidecarChange:
-    """Brings the quarantine's rows of the touched keys to the ``bad`` ones among ``validated``, which are all of those keys.
+    """Replaces the quarantine's rows of the touched keys by the ``bad`` ones of ``validated``, all rows
+    of those keys.
 
-    Raises QualityError LS801 when the batch is to be stopped by bad rows and some came; RunError LS611 when the quarantine
-    did not take what it was given; NotIncremental where what it has cannot be held against them.
+    Raises QualityError LS801 if the batch is stopped by new bad rows; RunError LS611 if the quarantine did
+    not accept rows; NotIncremental if its rows cannot be compared.
     """
     checks = {rule.text: 0 for rule in validated.table.checks}
     held = read_pinned(batch, SidecarKind.QUARANTINE)
@@ -92,7 +93,8 @@ def refresh_quarantine(
 def refresh_tombstones(
     batch: Batch, deletes: DataFrame | None, touched: Touched, kept: Kept
 ) -> dict[str, Pin]:
-    """Brings the tombstones of the touched keys to these ``deletes``, the newest versions of keys; gives the pin if it changed."""
+    """Replaces the tombstones of the touched keys by ``deletes``, newest versions of keys; returns a
+    changed pin."""
     held = read_tombstones(batch)
     names = tombstone_columns(batch)
     columns = [F.col(quoted(name)) for name in names]
@@ -109,7 +111,8 @@ def refresh_tombstones(
 
 
 def _of_keys(held: DataFrame, validated: Validated, touched: Touched) -> DataFrame:
-    """Those of a quarantine's rows that have one of the keys. They are kept as JSON, which is read in the query's types."""
+    """Returns the quarantined rows that have one of the keys. They are stored as JSON, and read in the
+    query's types."""
     types = types_of(validated.frame.schema, touched.names)
     parsed = held.withColumn(_PARSED, F.expr(read_json("row", types)))
     _require_texts(touched)
@@ -118,7 +121,7 @@ def _of_keys(held: DataFrame, validated: Validated, touched: Touched) -> DataFra
 
 
 def _require_texts(touched: Touched) -> None:
-    """Raises NotIncremental where a key has bytes that are no text: JSON has one sign for all of them."""
+    """Raises NotIncremental if a key has bytes that are not text: JSON has one sign for all of them."""
     fields = touched.keys.schema.fields
     known = touched.values if touched.count <= limits.KEYS_LOOKED_AT_UP_TO else {}
     texts = [
@@ -127,7 +130,7 @@ def _require_texts(touched: Touched) -> None:
         if "string" in field.dataType.simpleString() and number not in known
     ]
     if texts and not touched.keys.where(F.to_json(F.struct(*texts)).contains(_NO_TEXT)).isEmpty():
-        raise NotIncremental("its bad rows are kept as JSON, in which bytes of its keys are not told apart")
+        raise NotIncremental("its bad rows are kept as JSON, which does not distinguish bytes of its keys")
 
 
 def _differing(
@@ -137,9 +140,9 @@ def _differing(
     besides: Sequence[tuple[SparkColumn, str]],
     *carried: SparkColumn,
 ) -> tuple[DataFrame, Mapping[str, int]]:
-    """The rows that are there another number of times than they have to be, and how many come and go.
+    """Returns the rows whose current count differs from the wanted one, and how many come and go.
 
-    ``besides``: sums over them; ``carried``: aggregates that they have.
+    ``besides``: sums over them; ``carried``: their aggregates.
     """
     counted = both.groupBy(*map(quoted, names)).agg(*both_counts(), *carried)
     differing = counted.where(F.col(WANTED) != F.col(THERE))
@@ -147,7 +150,7 @@ def _differing(
 
 
 def _write_bad(batch: Batch, differing: DataFrame, came: int, went: int) -> dict[str, Pin]:
-    """Takes all rows away that are there too often, and writes them again as often as they have to be there."""
+    """Deletes all rows that are there too often, and writes them again as often as wanted."""
     batch.say(f"setting {came} bad rows aside, and taking {went} out")
     writer = SidecarWriter(batch, SidecarKind.QUARANTINE, COLUMNS)
     writer.open()

@@ -1,8 +1,8 @@
-"""A table of sums brought forward by what the changed rows add to it and take from it (see ``catalyst.summable``).
+"""Updates aggregates by what the changed rows add to them and remove (see ``catalyst.summable``).
 
-Of each group the row that is there, what came and what went give the row that has to be there, or it is not *certain*: a sum that
-is zero may be null, where nothing is known of how many values it has; and where the least value went, only the rows know the next.
-Groups that are not certain are computed anew from their rows.
+A group's current row, its added and its removed values give its new row, or it is not *certain*: a sum that
+is zero may be null if the number of its values is unknown; and if the least value was removed, only the rows
+show the next. Groups that are not certain are computed from their rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lakesmith.spark.write.row_difference import PLACE, Difference, one_for_one
 
 _SIDE: Final = "_lakesmith_side"
 _WAS, _CAME, _WENT = "w", "c", "g"
-"""The row that is there, what came, and what went."""
+"""The current row, the added values, and the removed ones."""
 _TOTAL: Final = "t"
 
 _AT: Final = "_lakesmith_at"
@@ -41,9 +41,9 @@ _COMES: Final = "_lakesmith_comes"
 
 @dataclass(frozen=True)
 class Sums:
-    """What the changed rows alone give: of each group a row with the values of what came beside those of what went.
+    """The result over the changed rows alone: for each group a row with the added and the removed values.
 
-    ``columns`` says what each column of the table is. ``sides``: those that there are, of what came and what went.
+    ``columns``: the kind of each column of the table. ``sides``: those of the two that occur.
     """
 
     rows: DataFrame
@@ -53,7 +53,7 @@ class Sums:
 
     @property
     def groups(self) -> list[str]:
-        """The columns that say which group a row is of."""
+        """The columns that identify a row's group."""
         return _of_group(self.columns)
 
     @property
@@ -67,11 +67,11 @@ class Sums:
         return [name for name, each in self.columns.items() if each.role in (Role.ROWS, Role.COUNT, Role.SUM)]
 
     def counted_by(self, name: str) -> str | None:
-        """The column that has how many values a sum or an average has."""
+        """The column with the number of values of a sum or an average."""
         return self._at(self.columns[name].counted_by)
 
     def summed_by(self, name: str) -> str | None:
-        """The column that has the sum of the values that an average is of."""
+        """The column with the sum of an average's values."""
         return self._at(self.columns[name].summed_by)
 
     def _at(self, number: int | None) -> str | None:
@@ -87,7 +87,7 @@ def _of_values(columns: Mapping[str, Adding]) -> list[str]:
 
 
 def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[Sums, Touched]:
-    """What the rows that came and went of the one input that changed add up to, and the groups that have them.
+    """Returns the sums of the added and removed rows of the one changed input, and their groups.
 
     Raises NotIncremental as ``changed_rows``.
     """
@@ -102,7 +102,7 @@ def find_sums(batch: Batch, columns: Mapping[str, Adding], kept: Kept) -> tuple[
 
 
 def _changed(batch: Batch, kept: Kept) -> dict[str, DataFrame]:
-    """The changed rows of the one input that did change, by side."""
+    """The changed rows of the one changed input, by side."""
     (moved,) = moved_inputs(batch)
     came = only_came(batch, moved)
     if came is not None:
@@ -112,7 +112,7 @@ def _changed(batch: Batch, kept: Kept) -> dict[str, DataFrame]:
 
 
 def _added(batch: Batch, columns: Mapping[str, Adding], rows: DataFrame) -> DataFrame:
-    """The query's result over these rows alone of the input that changed, in the table's types."""
+    """The query's result over these rows of the changed input, in the table's types."""
     (moved,) = moved_inputs(batch)
     others = (item for item in batch.step.inputs if item is not moved)
     ends = {item.table: read_version(batch.spark, item.table, item.end) for item in others}
@@ -134,14 +134,15 @@ def _beside(added: Mapping[str, DataFrame], columns: Mapping[str, Adding]) -> Da
 
 @dataclass(frozen=True)
 class Forward:
-    """What becomes another row of the groups that are certain; ``open``: the groups that are not."""
+    """The changed rows of the groups that are certain; ``open``: the other groups."""
 
     differing: Difference
     open: Touched
 
 
 def bring_forward(sums: Sums, touched: Touched, there: DataFrame, kept: Kept) -> Forward:
-    """``there``: the rows that the table has now of the ``touched`` groups, as ``with_places`` gives them."""
+    """Returns the new rows. ``there``: the table's rows of the ``touched`` groups, as ``with_places``
+    gives them."""
     rows, counts = kept.cut_and_count(
         _forward(sums, there),
         F.count_if(_GOES).alias("went"),
@@ -166,11 +167,12 @@ def bring_forward(sums: Sums, touched: Touched, there: DataFrame, kept: Kept) ->
 
 
 def _forward(sums: Sums, there: DataFrame) -> DataFrame:
-    """Of each group its new values beside those that are there, and whether its old row goes and its new one comes."""
+    """Joins each group's new values with its current row, and whether that is removed and a new one
+    written."""
     groups = [F.col(quoted(name)) for name in sums.groups]
     was = (F.col(quoted(name)).alias(_of(_WAS, name)) for name in sums.values)
     here = there.select(*groups, F.lit(1).alias(_has(_WAS)), *was, F.col(PLACE).alias(_AT))
-    # Step by step: in one expression what is used several times would be generated and compiled as often.
+    # Step by step: in one expression a value used several times would be generated and compiled each time.
     sides = sums.rows.unionByName(here, allowMissingColumns=True).groupBy(*groups).agg(*_together(sums))
     totals = sides.withColumns(_absent(sums)).withColumns(
         {_of(_TOTAL, name): _summed(name, sums) for name in sums.added}
@@ -183,7 +185,8 @@ def _forward(sums: Sums, there: DataFrame) -> DataFrame:
 
 
 def _side_by_side(sides: Sequence[str], values: Sequence[str]) -> list[SparkColumn]:
-    """For each side how many rows a group has in it, and their values. Of a group each side has at most one."""
+    """For each side the number of a group's rows, and their values. A group has at most one row in each
+    side."""
     return [
         *(F.count_if(F.col(_SIDE) == side).alias(_has(side)) for side in sides),
         *(
@@ -195,7 +198,8 @@ def _side_by_side(sides: Sequence[str], values: Sequence[str]) -> list[SparkColu
 
 
 def _together(sums: Sums) -> list[SparkColumn]:
-    """What the changed rows give and what is there, in one row. Each is given by one of the two, and null in the other."""
+    """The changed values and the current ones in one row. Each is given by one of the two, and null in
+    the other."""
     sides = (_WAS, *sums.sides)
     given = [_AT, *(_of(side, name) for side in sides for name in sums.values)]
     return [
@@ -205,7 +209,7 @@ def _together(sums: Sums) -> list[SparkColumn]:
 
 
 def _absent(sums: Sums) -> dict[str, SparkColumn]:
-    """What a side says that there is not: no rows, and no values."""
+    """The values of a side without rows."""
     sides = {_CAME, _WENT}.difference(sums.sides)
     nothing = {
         _of(side, name): F.lit(None).cast(sums.types[name.lower()]) for side in sides for name in sums.values
@@ -239,7 +243,8 @@ def _value(side: str, name: str) -> SparkColumn:
 
 
 def _summed(name: str, sums: Sums) -> SparkColumn:
-    """What was there and came, less what went. Whole numbers as decimals, so that nothing in between is too large."""
+    """Current values plus added ones minus removed ones, as decimals, so that no intermediate value
+    overflows."""
     kind = sums.types[name.lower()]
     wide = kind if isinstance(kind, DecimalType) else DecimalType(20, 0)
     was, came, went = (
@@ -275,7 +280,7 @@ def _mean(name: str, sums: Sums) -> SparkColumn:
 
 
 def _exists(sums: Sums) -> SparkColumn:
-    """Whether the group has rows left; null where that is not known."""
+    """Whether the group has rows left; null if unknown."""
     nothing_went = F.col(_has(_WENT)) == 0
     rows = [name for name, each in sums.columns.items() if each.role is Role.ROWS]
     if rows:
@@ -285,19 +290,19 @@ def _exists(sums: Sums) -> SparkColumn:
 
 
 def _is_certain(sums: Sums) -> SparkColumn:
-    """Whether the new row is known. Where rows went from a group that is not there something is amiss: it is computed anew."""
+    """Whether the new row is certain. If rows were removed from a missing group, it is recomputed."""
     went, was = F.col(_has(_WENT)), F.col(_has(_WAS))
     was_there = (was == 1) | ((went == 0) & (was == 0))
     each = [_is_known(name, sums) for name in sums.columns]
     known = reduce(
         lambda one, other: one & other, (known for known in each if known is not None), F.lit(True)
     )
-    # Of a group that is gone no value matters.
+    # The values of a removed group do not matter.
     return was_there & F.coalesce(~F.col(_EXISTS) | (F.col(_EXISTS) & known), F.lit(False))
 
 
 def _is_known(name: str, sums: Sums) -> SparkColumn | None:
-    """Whether a column's new value is known; None where it always is."""
+    """Whether a column's new value is certain; None if it always is."""
     was, came, went = (_value(side, name) for side in (_WAS, _CAME, _WENT))
     nothing_went = went.isNull()
     match sums.columns[name].role:

@@ -1,6 +1,7 @@
-"""The keys that changed rows have: what a refresh by keys computes anew.
+"""The keys of changed rows, which an incremental refresh by key recomputes.
 
-The query itself tells them: run over the changed rows alone, it gives the keys that they can reach (see ``catalyst.key_columns``).
+The query itself gives them: run over the changed rows alone, it returns the keys they can reach
+(``catalyst.key_columns``).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from lakesmith.spark.refresh.key_ranges import (
 
 @dataclass(frozen=True)
 class Touched:
-    """The keys, computed, how many they are, what their values are, and the counts of the changed rows that tell them."""
+    """The computed keys, their number and values, and the counts of the changed rows they come from."""
 
     keys: DataFrame
     count: int
@@ -55,11 +56,12 @@ class Touched:
 
     @property
     def read(self) -> int:
-        """The rows that went and came."""
+        """The rows removed and added."""
         return sum(counts_of(each)["rows"] for each in self.seen)
 
     def among(self, frame: DataFrame, within: str | None = None) -> DataFrame:
-        """The frame's rows that have one of the keys, in columns of the keys' names, or in those of its struct ``within``."""
+        """Returns the frame's rows with one of the keys, in columns of the keys' names or in fields of
+        the struct ``within``."""
         prefix = "r." if within is None else f"r.{quoted(within)}."
         pairs = [
             F.col(f"{prefix}{quoted(name)}").eqNullSafe(F.col(f"k.{quoted(name)}")) for name in self.names
@@ -68,14 +70,15 @@ class Touched:
         return frame.alias("r").join(F.broadcast(self.keys).alias("k"), same, "left_semi")
 
     def among_stored(self, rows: DataFrame) -> DataFrame:
-        """The rows of a table, in the keys' columns, that can have one of them: by what is known of its files."""
+        """Returns a table's rows, in the keys' columns, that can have one of them, by statistics of its
+        files."""
         return rows.where(own_condition(self.names, self.values))
 
     def inputs(self, batch: Batch, origins: Sequence[Origins]) -> dict[Occurrence, DataFrame]:
-        """Of each input, as the batch consumes it, the rows that can have one of the keys, wherever the query reads it: by what is
-        known of its files.
+        """Returns by input the rows that can have one of the keys, wherever the query reads it, by
+        statistics of files.
 
-        ``origins``: of each of the keys' columns what decides it.
+        ``origins``: of each of the keys' columns its origin.
         """
         conditions = input_conditions(origins, self.values, has_fixed_clock(batch.spark))
         ends = {item.table: read_version(batch.spark, item.table, item.end) for item in batch.step.inputs}
@@ -88,9 +91,9 @@ class Touched:
 
 @dataclass(frozen=True)
 class Turn:
-    """One input changes while the others stand still: its changed rows alone are what its ``changed`` occurrences are given.
+    """The change of one input: its ``changed`` occurrences are restricted to its changed rows.
 
-    ``seen``: what counts them when they are read; None where another turn counts them.
+    ``seen`` counts them when they are read; None if another turn counts them.
     """
 
     changed: frozenset[Occurrence]
@@ -99,11 +102,10 @@ class Turn:
 
 
 def find_touched(batch: Batch, names: Sequence[str], alone: frozenset[TableName], kept: Kept) -> Touched:
-    """The keys, columns ``names`` of the query, that the changed rows of any input can reach.
+    """Returns the keys, columns ``names`` of the query, that the changed rows of any input can reach.
 
-    ``alone``: the tables whose changed rows are given for one occurrence at a time.
-
-    Raises NotIncremental as ``changed_rows``.
+    ``alone``: the tables whose changed rows are given to one occurrence at a time. Raises NotIncremental as
+    ``changed_rows``.
     """
     seen: list[RowCounts] = []
     found: list[DataFrame] = []
@@ -120,7 +122,7 @@ def find_touched(batch: Batch, names: Sequence[str], alone: frozenset[TableName]
 
 
 def distinct_keys(rows: DataFrame, kept: Kept, seen: tuple[RowCounts, ...]) -> Touched:
-    """The keys, computed now, that these rows have."""
+    """The keys of these rows, computed now."""
     keys, counts = kept.cut_and_count(rows.distinct(), F.count(F.lit(1)).alias("keys"))
     return Touched(keys, counts["keys"], values_of(keys, counts["keys"]), seen)
 
@@ -131,7 +133,7 @@ def moved_inputs(batch: Batch) -> list[InputRange]:
 
 
 def went_and_came(batch: Batch, item: InputRange, kept: Kept) -> tuple[DataFrame, DataFrame]:
-    """The rows of an input that went, and those that came. Raises NotIncremental as ``changed_rows``."""
+    """The rows of an input that were removed, and those added. Raises NotIncremental as ``changed_rows``."""
     bound = Bound(limits.COMPUTED_WHOLE_ABOVE_CHANGED_PART, _held_besides(batch, item))
     feed = changed_rows(batch.spark, item.table, item.start, item.end, bound)
     changes = kept.enter_context(feed)
@@ -139,8 +141,9 @@ def went_and_came(batch: Batch, item: InputRange, kept: Kept) -> tuple[DataFrame
 
 
 def only_came(batch: Batch, item: InputRange) -> DataFrame | None:
-    """The rows that an input gained, where it only gained some: they are found without looking through its files. None where not so, or
-    where they are that many that ``changed_rows`` has to say so.
+    """Returns the rows an input gained, if it only gained rows: found without comparing its files.
+
+    None if it did not, or if there may be so many that ``changed_rows`` must decide.
     """
     state = batch.catalog.table(item.table.layer, item.table.name)
     if (
@@ -163,7 +166,7 @@ def _held_besides(batch: Batch, item: InputRange) -> int:
 
 
 def _held(batch: Batch, item: InputRange) -> int:
-    """The bytes that an input holds, as far as its summaries tell."""
+    """The bytes that an input holds, as far as its summaries say."""
     there = held(batch.catalog.table(item.table.layer, item.table.name), item.end)
     return (there.bytes if there else None) or 0
 
@@ -174,10 +177,10 @@ def counted(rows: DataFrame, seen: RowCounts) -> DataFrame:
 
 
 def _turns(batch: Batch, alone: frozenset[TableName], kept: Kept) -> Iterator[Turn]:
-    """The inputs change one after the other: those before as they are now, those after as they were.
+    """The turns in which inputs change one after the other: those before are new, those after old.
 
-    What differs between the first result and the last differs between the results before and after one of the turns. (Not so
-    if each were to change among the others as they are: a key that both sides of a join have lost is found on neither.)
+    What differs between the first result and the last differs before and after one of the turns. (Not so if
+    each changed among the others as they are now: a key that both sides of a join have lost is in neither.)
     """
     feeds = {item: went_and_came(batch, item, kept) for item in moved_inputs(batch)}
     positions = {item.table: (item.start, item.end) for item in batch.step.inputs}

@@ -1,1 +1,1 @@
-"""Which rows a table has to have: rules, keys, deletes, times of validity. Nothing here reads what the table has."""
+"""The rows that a table must have: rules, keys, deletes, validity periods. Nothing here reads the table."""

@@ -1,4 +1,5 @@
-"""Rows of people who were erased: when an old file is taken again, they are known by salted hashes and left out."""
+"""Rows of erased people: when an old file is ingested again, salted hashes identify them, and they are
+left out."""
 
 from __future__ import annotations
 
@@ -20,21 +21,25 @@ from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 COLUMNS: Final = (
     Column("attempt", "string", "the batch that erased"),
     Column("erased_at", "timestamp", "when it began"),
-    Column("fields", "array<int>", "the ids of the columns that told whose rows were meant"),
+    Column("fields", "array<int>", "the ids of the columns of the erasure filter"),
     Column("salt", "string", "what the values were hashed with"),
     Column("hash", "string", "SHA-256 of the salt and the values, each behind its length"),
 )
 
 
 def hash_of(salt: SparkColumn, values: Sequence[SparkColumn]) -> SparkColumn:
-    """The hash of a row's values, cast to strings; NULL where one is NULL. With their lengths, so that no two lists of values run together."""
+    """Returns the hash of a row's values, cast to strings; NULL if one is NULL.
+
+    Their lengths are hashed, too, so that no two lists of values give the same text.
+    """
     parts = [F.concat(F.length(value).cast("string"), F.lit(":"), value) for value in values]
     return F.sha2(F.concat(salt, *parts), 256)
 
 
 @dataclass
 class LeftOut:
-    """What leaves the rows of erased people out of a batch, and counts them. ``is_theirs`` None: nobody was erased."""
+    """Leaves the rows of erased people out of a batch, and counts them. ``is_theirs`` None: nobody was
+    erased."""
 
     is_theirs: SparkColumn | None
     _seen: list[RowCounts] = field(default_factory=list)
@@ -58,13 +63,13 @@ class LeftOut:
 
 
 def note_of(found: int) -> tuple[str, ...]:
-    """What to say of so many rows that were left out."""
+    """Returns the note on so many rows left out."""
     rows = "1 row" if found == 1 else f"{found:,} rows"
     return (f"{rows} of people who were erased came again, and stayed out",) if found else ()
 
 
 def left_out(batch: Batch, columns: Sequence[str]) -> LeftOut:
-    """For rows with these columns, by what the table's last batch knows."""
+    """Returns the filter for rows with these columns, by the hashes of the table's last batch."""
     known = read_pinned(batch, SidecarKind.ERASED)
     if known is None:
         return LeftOut(None)

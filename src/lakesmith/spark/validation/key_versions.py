@@ -1,13 +1,13 @@
 """Tables with a key: one row per key, the newest version wins, whenever it arrives; deletes stay deleted.
 
-The order of a row's fate: no key -> quarantine; ``delete_when`` -> a delete; ``rules`` -> quarantine (never for deletes);
-``latest_by`` -> the newest version of its key. A key that is deleted leaves a *tombstone* (key and ``latest_by``), so that
-an older version that arrives later does not come back.
+The order of checks: no key -> quarantine; ``delete_when`` -> a delete; ``rules`` -> quarantine (never for
+deletes); ``latest_by`` -> the newest version of its key. A deleted key leaves a *tombstone* (key and
+``latest_by``), so that an older version that arrives later does not return.
 
-Ties of ``latest_by`` are settled by arrival (``catalyst.arrival``). Between a row that is there and one that comes, the one
-that comes has the later batch, so it wins; that is the order a rebuild finds too (where it has not, as rows may that others
-wrote, only a rebuild tells). Where arrival is not known (the query makes one row of several, or no input tells), and
-between rows of one arrival, the values themselves settle them, in the same order always; such ties are counted.
+Arrival settles ties of ``latest_by`` (``catalyst.arrival``). A new row has a later batch than an existing
+one, so it wins; a rebuild finds the same order, unless others wrote rows. If arrival is unknown (the query
+merges rows, or no input has it), and between rows of one arrival, the values settle ties, always in the same
+order; such ties are counted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DELETE: Final = "_lakesmith_delete"
 """True for a row that deletes its key."""
 
 ARRIVED: Final = "_lakesmith_arrived"
-"""The number of the batch that took a row into the input; null where arrival is not known."""
+"""The number of the batch that ingested a row into the input; null if arrival is unknown."""
 
 _RANK: Final = "_lakesmith_rank"
 _WINS: Final = "_lakesmith_wins"
@@ -47,7 +47,8 @@ _BY_VALUES: Final = "_lakesmith_by_values"
 
 @dataclass(frozen=True)
 class Validated:
-    """A query's rows with ``_reasons`` (empty: good) and, where the table has a key, ``DELETE`` added."""
+    """Query rows plus ``_reasons``, a list of rule violations (empty if the row is valid), and ``DELETE``
+    for a table with a key."""
 
     frame: DataFrame
     table: TableDefinition
@@ -58,7 +59,7 @@ class Validated:
 
     @property
     def good(self) -> DataFrame:
-        """The rows that nothing is wrong with."""
+        """The valid rows."""
         return self.frame.where(F.size(REASONS) == 0)
 
     @property
@@ -76,7 +77,7 @@ class Validated:
         ]
 
     def unknown(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """By lookup the rows that found nothing there, of ``counts``."""
+        """By lookup the number of rows without a match there, of ``counts``."""
         return {name: counts[mark] for name, mark in self.marks}
 
     def observed(self, seen: RowCounts) -> Validated:
@@ -91,7 +92,8 @@ class Validated:
         return good.select(*map(quoted, self.columns), DELETE, arrived.alias(ARRIVED))
 
     def versions(self) -> DataFrame:
-        """All good versions of each key: the query's columns and ``DELETE``. Of those that tie in ``latest_by`` the winner."""
+        """All valid versions of each key: the query's columns and ``DELETE``. One winner of each tie in
+        ``latest_by``."""
         order = F.struct(*map(F.col, map(quoted, self.table.latest_by)))
         newer = F.lag(order).over(self._newest_first)
         good = self.good.withColumns({_WINS: ~newer.eqNullSafe(order), _BY_VALUES: self._by_values()})
@@ -104,9 +106,9 @@ class Validated:
 
     @property
     def ties(self) -> tuple[str, ...]:
-        """What settles ties of ``latest_by`` where arrival is not known: a delete wins, else the greatest values do.
+        """Settles ties of ``latest_by`` if arrival is unknown: a delete wins, else the greatest values.
 
-        Empty where arrival is known: the row that comes later wins.
+        Empty if arrival is known: the later row wins.
         """
         return () if self.hidden else self._settling
 
@@ -123,7 +125,7 @@ class Validated:
 
     @property
     def _newest_first(self) -> WindowSpec:
-        """The versions of a key in their order. Values come last: a query may give several rows of one arrival."""
+        """The versions of a key in order. Values come last: a query may give several rows of one arrival."""
         newness = self._compared((*self.table.latest_by, *self.hidden, *self._settling))
         return Window.partitionBy(*map(quoted, self.table.key)).orderBy(*map(F.desc_nulls_last, newness))
 
@@ -143,7 +145,7 @@ class Validated:
 
 
 def note_of_ties(count: int) -> tuple[str, ...]:
-    """What to say of so many ties that were settled by values."""
+    """Returns the note on so many ties settled by values."""
     if not count:
         return ()
     ties, verb = ("1 tie", "was") if count == 1 else (f"{count:,} ties", "were")
@@ -151,7 +153,7 @@ def note_of_ties(count: int) -> tuple[str, ...]:
 
 
 def validate(rows: QueryRows, table: TableDefinition) -> Validated:
-    """Adds to each row what is wrong with it and whether it deletes its key.
+    """Adds to each row its rule violations and whether it deletes its key.
 
     Raises QualityError LS804 as ``delete_condition``, LS802 as ``add_reasons``.
     """
@@ -167,7 +169,7 @@ def validate(rows: QueryRows, table: TableDefinition) -> Validated:
 
 
 def _no_time(table: TableDefinition) -> SparkColumn:
-    """What is wrong with a delete that does not say when: it would lose against every version that does."""
+    """The reason against a delete without a time: it would lose against every version that has one."""
     named = () if table.nulls is Nulls.NEWEST else table.latest_by
     said = "it deletes, and latest_by column {} is null (nulls: newest lets such a delete win)"
     missing = (F.when(F.col(quoted(name)).isNull(), F.lit(said.format(name))) for name in named)
@@ -177,9 +179,9 @@ def _no_time(table: TableDefinition) -> SparkColumn:
 def version(
     alias: str, columns: Sequence[str], kinds: Mapping[str, DataType], table: TableDefinition
 ) -> SparkColumn:
-    """A row's version as one comparable value. Without columns all versions are equal.
+    """Returns a row's version as one comparable value. Without columns all versions are equal.
 
-    ``kinds``: the columns' types by their names in lower case. ``table``: says what nulls are.
+    ``kinds``: the columns' types by their names in lower case. ``table``: says how nulls are ordered.
     """
     parts = (newness(F.col(f"{alias}.{quoted(name)}"), kinds[name.lower()], name, table) for name in columns)
     named = [part.alias(name) for part, name in zip(parts, version_parts(columns), strict=True)]
@@ -187,7 +189,7 @@ def version(
 
 
 def newness(value: SparkColumn, kind: DataType, name: str, table: TableDefinition) -> SparkColumn:
-    """The value of the column ``name`` as versions are ordered by it: NULL, which is the oldest, is the newest where the table says so."""
+    """Returns a column's value in version order: NULL is the oldest, or the newest if the table says so."""
     found = comparable(value, kind)
     if table.nulls is Nulls.OLDEST or name.lower() not in map(str.lower, table.latest_by):
         return found

@@ -1,4 +1,4 @@
-"""What a derived table has to have, given all rows of its query, or all those of some keys."""
+"""The rows that a derived table must have, given all rows of its query, or all rows of some keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lakesmith.spark.validation.validity_periods import IS_ROW, as_rows, put_in_
 
 @dataclass(frozen=True)
 class Outcome:
-    """``rows``: the table's. ``deletes``: the newest versions of those keys that are deleted; None where none can be."""
+    """``rows``: the table's. ``deletes``: the newest versions of deleted keys; None if there can be none."""
 
     rows: DataFrame
     deletes: DataFrame | None = None
@@ -26,7 +26,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Placed:
-    """Versions of keys; ``rows``: whether one is a row of the table, ``deletes``: whether it deletes its key and is the newest."""
+    """Versions of keys; ``rows``: whether one is a table row; ``deletes``: whether it is its key's newest
+    and a delete."""
 
     frame: DataFrame
     rows: SparkColumn
@@ -34,7 +35,7 @@ class Placed:
 
 
 def validated_rows(rows: QueryRows, table: TableDefinition) -> Validated:
-    """The query's rows with what is wrong with each, and, where the table has a key, whether it deletes.
+    """Returns the query's rows with their rule violations and, with a key, whether each deletes it.
 
     Raises QualityError LS802 as ``add_reasons``, LS804 as ``delete_condition``.
     """
@@ -45,7 +46,7 @@ def validated_rows(rows: QueryRows, table: TableDefinition) -> Validated:
 
 
 def outcome_of(validated: Validated) -> Outcome:
-    """What becomes of validated rows. Raises RunError LS615 as ``tracked_columns``."""
+    """Returns the outcome of validated rows. Raises RunError LS615 as ``tracked_columns``."""
     if not validated.table.key:
         return Outcome(validated.good)
     placed = placed_of(validated)
@@ -54,7 +55,7 @@ def outcome_of(validated: Validated) -> Outcome:
 
 
 def placed_of(validated: Validated) -> Placed:
-    """The versions that count, and what each is. Raises RunError LS615 as ``tracked_columns``."""
+    """Returns the versions that count, and their status. Raises RunError LS615 as ``tracked_columns``."""
     table, deletes = validated.table, F.col(DELETE)
     if not table.keeps_versions:
         return Placed(validated.winners(), ~deletes, deletes)

@@ -1,8 +1,7 @@
-"""Rules and a ``delete_when`` that do not fit the rows they are to validate: told at their place, not by Spark's error over a
-text nobody wrote.
+"""Reports rules and ``delete_when`` conditions that do not fit the rows, at their place in the file.
 
-A rule itself fails on no value (see ``quality.predicate``). What can go wrong is that the type of a column is none that the
-rule can compare, which Spark tells before it reads a row, and that the author's own SQL, a rule's ``where`` or a
+A rule itself fails on no value (see ``quality.predicate``). Two things can go wrong: the rule cannot compare
+a column's type, which Spark says before it reads a row; or the author's own SQL, a rule's ``where`` or a
 ``delete_when``, fails on a value.
 """
 
@@ -29,18 +28,18 @@ _FITTING: Final = {
     '"DOUBLE"': "a column of numbers: of a numeric type, boolean, timestamp, or string",
     '"DATE"': "a column of dates: date, timestamp, timestamp_ntz, or string",
 }
-"""What can be cast as a rule needs it, by the type it is cast to as Spark names it."""
+"""What a rule can cast to, by Spark's name of the type."""
 
 _SQL_PLACE = re.compile(
     r"== SQL[^\n]*\(line (?P<line>\d+), position (?P<at>\d+)\) ==\n(?P<text>[^\n]*)\n(?P<gap> *)(?P<mark>\^+)"
 )
-"""How Spark ends the message of a failure on a value: the text of the expression, the part that failed underlined."""
+"""The end of Spark's message of a failure on a value: the expression's text, the failed part underlined."""
 
 
 def add_reasons(rows: DataFrame, reasons: SparkColumn, rules: Sequence[Rule]) -> DataFrame:
-    """``rows`` with ``reasons``, which is made of ``rules``, as their column ``_reasons``.
+    """Adds ``reasons``, made of ``rules``, to ``rows`` as their column ``_reasons``.
 
-    Raises QualityError LS802 with every rule that cannot validate rows of these columns and types.
+    Raises QualityError LS802 with every rule that does not fit these columns and types.
     """
     try:
         return rows.withColumn(REASONS, reasons)
@@ -52,16 +51,17 @@ def add_reasons(rows: DataFrame, reasons: SparkColumn, rules: Sequence[Rule]) ->
 
 
 def delete_condition(rows: DataFrame, columns: Sequence[str], table: TableDefinition) -> SparkColumn:
-    """Whether a row of ``rows`` deletes its key, never null. ``columns`` are those of the table's query.
+    """Returns whether a row of ``rows`` deletes its key, never null. ``columns``: those of the table's
+    query.
 
-    Raises QualityError LS804 when ``delete_when`` is no condition over rows of these columns and types.
+    Raises QualityError LS804 if ``delete_when`` is not a condition over these columns and types.
     """
     if table.delete_when is None:
         return F.lit(False)
     expected = f"a condition over the query's columns: {listed(columns)}"
     try:
         condition = F.expr(table.delete_when)
-        # Inside a function, as it is used: what may only stand alone (explode) has to be refused here as well.
+        # Inside a function, as it is used: what may only be alone (explode) has to be refused here as well.
         kind = rows.select(F.coalesce(condition, F.lit(None)).alias("it")).schema["it"].dataType
     except AnalysisException as error:
         raise QualityError(_unfit_delete(table, "cannot be evaluated", expected, _said(error))) from error
@@ -72,7 +72,7 @@ def delete_condition(rows: DataFrame, columns: Sequence[str], table: TableDefini
 
 
 def failed_filter(error: BaseException, table: TableDefinition, secrets: Iterable[str]) -> Problem | None:
-    """LS803 when a rule's ``where`` failed on a value, LS804 when ``delete_when`` did; None when it was something else."""
+    """Returns LS803 if a rule's ``where`` failed on a value, LS804 if ``delete_when`` did; else None."""
     match = _SQL_PLACE.search(full_text(error))
     if match is None:
         return None
@@ -93,14 +93,14 @@ def failed_filter(error: BaseException, table: TableDefinition, secrets: Iterabl
 
 
 def _is_of(match: re.Match[str], text: str) -> bool:
-    """Whether the part that failed stands at its place in ``text``."""
+    """Whether the failed part is at its place in ``text``."""
     part = match["text"][len(match["gap"]) :][: len(match["mark"])]
     line, at, lines = int(match["line"]) - 1, int(match["at"]) - 1, text.split("\n")
     return line < len(lines) and lines[line].startswith(part, at)
 
 
-def _try_cast(fate: str) -> str:
-    return f"write try_cast(column AS type) in it: what cannot be cast is null then, and the row {fate}"
+def _try_cast(effect: str) -> str:
+    return f"write try_cast(column AS type) in it: what cannot be cast is null then, and the row {effect}"
 
 
 def _unfit_delete(
@@ -112,7 +112,7 @@ def _unfit_delete(
 
 
 def _problem(rows: DataFrame, rule: Rule) -> Problem | None:
-    """Why Spark cannot validate the rows by this rule; None when it can."""
+    """Returns why Spark cannot evaluate this rule; None if it can."""
     for where in rule.wheres:
         if error := _refused(rows, f"coalesce(({where}), false)"):
             what = f"the `where` of the rule {rule.text} cannot be evaluated"

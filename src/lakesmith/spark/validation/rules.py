@@ -1,4 +1,5 @@
-"""Rules and rows: which rules each row breaks, how many rows break each rule, and when bad rows stop the batch."""
+"""Rules and rows: which rules each row breaks, how many rows break each rule, when bad rows stop the
+batch."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ def rule_reasons(rules: Sequence[Rule]) -> SparkColumn:
 
 
 def rule_counts(rules: Sequence[Rule]) -> list[SparkColumn]:
-    """For each rule an aggregate: the number of rows whose reasons name it. Named ``rule_0``, ``rule_1``, ..."""
+    """Returns for each rule an aggregate, ``rule_0``, ``rule_1``, ...: the number of rows with it in
+    their reasons."""
     return [
         F.count_if(F.array_contains(REASONS, rule.text)).alias(f"rule_{number}")
         for number, rule in enumerate(rules)
@@ -35,7 +37,7 @@ def checks_of(rules: Sequence[Rule], counts: Mapping[str, int | None]) -> dict[s
 
 
 def stop_if_asked(batch: Batch, bad: int, bad_rows: DataFrame) -> None:
-    """Raises QualityError LS801 when the table wants its batch stopped by bad rows, naming the first few reasons."""
+    """Raises QualityError LS801 with the first few reasons if bad rows stop the table's batch."""
     table = batch.step.table
     if not bad or table.on_bad_row is not OnBadRow.FAIL:
         return

@@ -1,10 +1,12 @@
-"""Tables that keep versions (``history: type2``): from the versions of keys to rows, each with the time it holds.
+"""Tables that keep versions (``history: type2``): from the versions of keys to rows with validity
+periods.
 
-A key's versions stand in the order of ``latest_by``, nulls oldest. One that comes after a delete, or differs from the one before
-it in a tracked column, *opens* a row; any other *continues* the row: it is the newest to speak for it. A delete *closes* the row
-and is none itself. A row holds from the time of the version that opened it to that of what closed it or opened the next.
+A key's versions are ordered by ``latest_by``, nulls oldest. A version after a delete, or one that differs
+from the previous in a tracked column, *opens* a row. Any other *continues* the row: it is the newest version
+of it. A delete *closes* the row and is not a row itself. A row is valid from the time of the version that
+opened it to that of the version that closed it or opened the next.
 
-This is the one place that says so: rebuilds, refreshes of some keys and ``verify`` all come here.
+Rebuilds, refreshes of some keys and ``verify`` all use this module.
 """
 
 from __future__ import annotations
@@ -25,17 +27,17 @@ from lakesmith.quoting import quoted
 from lakesmith.spark.frames.comparable import comparable, has_equality, holds_maps, is_collated
 from lakesmith.spark.validation.key_versions import DELETE
 
-VERSION_FATE: Final = "_lakesmith_fate"
-"""What a version did: opened, continued, closed, or absent (a delete of what was not there)."""
+VERSION_OUTCOME: Final = "_lakesmith_outcome"
+"""What a version did: opened, continued, closed, or absent (a delete of a key that was not there)."""
 
-VERSION_FATES: Final = ("opened", "continued", "closed", "absent")
+VERSION_OUTCOMES: Final = ("opened", "continued", "closed", "absent")
 
 IS_ROW: Final = "_lakesmith_is_row"
 """True for the newest version of each row, which is the row."""
 
 
 def as_rows(versions: DataFrame, table: TableDefinition) -> DataFrame:
-    """Each version as a row that holds from its own time on, which is how ``put_in_order`` takes it."""
+    """Returns each version as a row that is valid from its own time on, the input of ``put_in_order``."""
     time = F.col(quoted(table.latest_by[0]))
     never = F.when(F.lit(False), time)
     return versions.withColumns({VALID_FROM: time, VALID_TO: never, IS_CURRENT: F.lit(True)})
@@ -44,22 +46,24 @@ def as_rows(versions: DataFrame, table: TableDefinition) -> DataFrame:
 def put_in_order(
     versions: DataFrame, table: TableDefinition, tracked: Sequence[str], carried: Sequence[str] = ()
 ) -> DataFrame:
-    """The versions with ``VERSION_FATE``, ``IS_ROW`` and the times they hold. ``IS_CURRENT``: no other version of the key is newer.
+    """Returns versions with ``VERSION_OUTCOME``, ``IS_ROW`` and validity. ``IS_CURRENT``: it is its key's
+    newest.
 
     Args:
-        versions: all versions of a key, or those from one on that is a row already; of each place in ``latest_by`` one.
-            As ``as_rows`` gives them, with ``DELETE``; a row that is there has the ``VALID_FROM`` that it has.
+        versions: all versions of a key, or those from an existing row on; one for each position in
+            ``latest_by``. As ``as_rows`` gives them, with ``DELETE``; an existing row keeps its
+            ``VALID_FROM``.
         table: has ``latest_by``.
         tracked: as ``tracked_columns`` gives them.
-        carried: columns that a row has from the version that opened it, as it has ``VALID_FROM``.
+        carried: columns that a row has from the version that opened it, like ``VALID_FROM``.
     """
     window = Window.partitionBy(*map(quoted, table.key)).orderBy(*_oldest_first(table))
     so_far = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    fated = versions.withColumn(VERSION_FATE, _fate(versions, tracked, window))
-    begins = F.col(VERSION_FATE) != "continued"
+    with_outcome = versions.withColumn(VERSION_OUTCOME, _outcome(versions, tracked, window))
+    begins = F.col(VERSION_OUTCOME) != "continued"
     opening = F.last(F.when(begins, F.struct(VALID_FROM, *carried)), ignorenulls=True).over(so_far)
     next_begins = F.lead(begins).over(window)
-    return fated.withColumns(
+    return with_outcome.withColumns(
         {
             **{name: opening[name] for name in (VALID_FROM, *carried)},
             VALID_TO: F.lead(VALID_FROM).over(window),
@@ -70,18 +74,17 @@ def put_in_order(
 
 
 def tracked_columns(rows: DataFrame, columns: Sequence[str], table: TableDefinition) -> tuple[str, ...]:
-    """The columns in which a version has to differ to open a row; ``columns`` are the query's.
+    """Returns the columns in which a version must differ to open a row; ``columns`` are the query's.
 
-    Raises RunError LS615 when one of them is none of the query's, or has values that cannot be compared, or are by a collation.
+    Raises RunError LS615 if one is not a column of the query, or has values without equality or with a
+    collation.
     """
     ordering = {name.lower() for name in (*table.key, *table.latest_by)}
     tracked = table.track or tuple(name for name in columns if name.lower() not in ordering)
     types = {field.name.lower(): field.dataType for field in rows.schema.fields}
     for name in (*table.key, *table.latest_by, *tracked):
         if is_collated(types.get(name.lower(), NullType()).simpleString()):
-            what = (
-                f"versions cannot be told apart by the column {name!r}: its texts are compared by a collation"
-            )
+            what = f"versions cannot be distinguished by the column {name!r}: texts with a collation"
             raise _untracked(table, what, columns, f"CAST({name} COLLATE UTF8_BINARY AS string)")
     for name in table.latest_by:
         if holds_maps(types.get(name.lower(), NullType())):
@@ -93,18 +96,22 @@ def tracked_columns(rows: DataFrame, columns: Sequence[str], table: TableDefinit
                 table, f"track names the column {name!r}, which the query does not give", columns
             )
         if not has_equality(types[name.lower()]):
-            what = f"changes of the column {name!r} cannot be told: values of its type, variant, have no equality"
+            what = f"changes of the column {name!r} cannot be found: variants have no equality"
             raise _untracked(table, what, [each for each in columns if has_equality(types[each.lower()])])
     return tracked
 
 
-def fate_counts(of: SparkColumn | None = None) -> list[SparkColumn]:
-    """An aggregate for each of ``VERSION_FATES``, of all versions or of those for which ``of`` holds."""
+def outcome_counts(of: SparkColumn | None = None) -> list[SparkColumn]:
+    """Returns an aggregate for each of ``VERSION_OUTCOMES``, over all versions or those for which ``of``
+    holds."""
     counted = F.lit(True) if of is None else of
-    return [F.count_if(counted & (F.col(VERSION_FATE) == fate)).alias(fate) for fate in VERSION_FATES]
+    return [
+        F.count_if(counted & (F.col(VERSION_OUTCOME) == outcome)).alias(outcome)
+        for outcome in VERSION_OUTCOMES
+    ]
 
 
-def _fate(versions: DataFrame, tracked: Sequence[str], window: WindowSpec) -> SparkColumn:
+def _outcome(versions: DataFrame, tracked: Sequence[str], window: WindowSpec) -> SparkColumn:
     schema = {field.name.lower(): field.dataType for field in versions.schema.fields}
     values = F.struct(
         F.lit(0).alias("none"), *(comparable(F.col(quoted(name)), schema[name.lower()]) for name in tracked)

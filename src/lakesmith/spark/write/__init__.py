@@ -1,1 +1,1 @@
-"""Brings a table's rows to what they have to be: append, upsert, versions, rebuild, replaced rows. Nothing here decides how."""
+"""Writes rows: append, upsert, versions, rebuild, replacement by place. Nothing here decides which way."""

@@ -1,4 +1,4 @@
-"""What becomes of each new version of a key, given the versions that are there and the tombstones."""
+"""The merge outcome of each new version of a key, given the existing versions and the tombstones."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from lakesmith.spark.validation.key_versions import (
 )
 from lakesmith.spark.write.replace_rows import place
 
-FATE: Final = "_lakesmith_fate"
-"""insert, update, delete, unchanged, older (than what is known) or absent (deletes a key that is not there)."""
+OUTCOME: Final = "_lakesmith_outcome"
+"""insert, update, delete, unchanged, older (than the known version) or absent (deletes a key that is not
+there)."""
 
 PLACES: Final = "_lakesmith_places"
-"""The places of the rows that are there with a version's key, as ``row_delta.place`` gives them; empty without any."""
+"""The places of existing rows with a version's key, as ``row_delta.place`` gives them; empty without any."""
 
 _THERE = "_lakesmith_there"
 _TIE = "_lakesmith_tie"
@@ -40,12 +41,11 @@ _VERSION = "_lakesmith_version"
 
 
 @dataclass(frozen=True)
-class Fates:
-    """How many of the winning versions meet which fate; ``ties`` have the version that is known.
+class Outcomes:
+    """The number of winning versions by outcome; ``ties`` have the known version.
 
-    ``settled``: how many of them are told from it by their values alone.
-    ``oldest``: the first batch that took one of these ties, 0 where that is not known of each; None without any.
-    ``places``: where the rows are that are to be updated or deleted, where that was asked for.
+    ``settled``: the ties settled by values. ``oldest``: the first batch that ingested one of the ties, 0 if
+    not known of each; None without any. ``places``: the rows to update or delete, if requested.
     """
 
     insert: int
@@ -61,7 +61,7 @@ class Fates:
 
     @property
     def keys(self) -> int:
-        """The keys that have a version among the new rows."""
+        """The keys of the new rows' versions."""
         return self.insert + self.update + self.delete + self.unchanged + self.older + self.absent
 
 
@@ -73,8 +73,8 @@ class Winners:
     count: int
 
 
-def find_fates(batch: Batch, validated: Validated, winners: Winners, with_places: bool) -> DataFrame:
-    """The winning versions with their fates, and with the places of the rows they are about where they are asked for.
+def find_outcomes(batch: Batch, validated: Validated, winners: Winners, with_places: bool) -> DataFrame:
+    """Returns the winning versions with their outcomes, and the places of their rows if requested.
 
     One scan of the table's key and version columns.
     """
@@ -94,75 +94,78 @@ def find_fates(batch: Batch, validated: Validated, winners: Winners, with_places
     ties = F.coalesce(new == there, F.lit(False))
     parts = [new[name].eqNullSafe(there[name]) for name in version_parts(table.latest_by)]
     settled = reduce(and_, parts, there.isNotNull() & ~ties) if validated.ties else F.lit(False)
-    fate = _fate(new < there).alias(FATE)
-    return joined.select("n.*", *places, fate, ties.alias(_TIE), settled.alias(_SETTLED))
+    outcome = _outcome(new < there).alias(OUTCOME)
+    return joined.select("n.*", *places, outcome, ties.alias(_TIE), settled.alias(_SETTLED))
 
 
-def settle_ties(batch: Batch, fated: DataFrame, validated: Validated, rows: int) -> DataFrame:
-    """The same with the fate ``unchanged`` where a key comes again just as it is there.
+def settle_ties(batch: Batch, with_outcome: DataFrame, validated: Validated, rows: int) -> DataFrame:
+    """Returns the same with the outcome ``unchanged`` for a key that equals its current row.
 
-    It must not be written again: tables below would take it for a change. Rows with a column that Spark cannot compare are
-    left to be written.
+    Such a row must not be written again: downstream tables would see a change. Rows with a column that Spark
+    cannot compare are written.
     """
     if not all(has_equality(validated.kinds[name.lower()]) for name in validated.columns):
-        return fated
+        return with_outcome
     table = batch.step.table
-    again = fated.where(F.col(_TIE) & (F.col(FATE) == "update")).select(*map(quoted, validated.columns))
+    again = with_outcome.where(F.col(_TIE) & (F.col(OUTCOME) == "update")).select(
+        *map(quoted, validated.columns)
+    )
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
     kinds = {name: validated.kinds[name.lower()] for name in validated.columns}
     same = equal_in("t", "s", kinds, with_signs=True)
     both = there.alias("t").join(sent(again.alias("s"), rows), [same_key("t", "s", table), same], "left_semi")
     kept = both.select(*map(quoted, table.key)).distinct().withColumn(_THERE, F.lit(True))
-    marked = fated.alias("n").join(sent(kept.alias("k"), rows), same_key("n", "k", table), "left")
-    fate = F.when(F.col(f"k.{_THERE}"), "unchanged").otherwise(F.col(f"n.{FATE}"))
-    return marked.select("n.*", fate.alias(_THERE)).drop(FATE).withColumnRenamed(_THERE, FATE)
+    marked = with_outcome.alias("n").join(sent(kept.alias("k"), rows), same_key("n", "k", table), "left")
+    outcome = F.when(F.col(f"k.{_THERE}"), "unchanged").otherwise(F.col(f"n.{OUTCOME}"))
+    return marked.select("n.*", outcome.alias(_THERE)).drop(OUTCOME).withColumnRenamed(_THERE, OUTCOME)
 
 
-def count_fates(fated: DataFrame) -> Fates:
-    """Counts them, and gathers the places of what changes, in one pass."""
+def count_outcomes(with_outcome: DataFrame) -> Outcomes:
+    """Counts them, and collects the places of changes, in one pass."""
     names = ("insert", "update", "delete", "unchanged", "older", "absent")
-    counts = [F.count_if(F.col(FATE) == name).alias(name) for name in names]
+    counts = [F.count_if(F.col(OUTCOME) == name).alias(name) for name in names]
     oldest = F.min(F.when(F.col(_TIE), F.coalesce(ARRIVED, F.lit(0)))).alias("oldest")
     ties = F.count_if(F.col(_TIE)).alias("ties")
     settled = F.count_if(F.col(_SETTLED)).alias("settled")
-    row: Row = fated.agg(*counts, ties, settled, oldest, _gathered(fated)).collect()[0]
-    return Fates(**row.asDict())
+    row: Row = with_outcome.agg(*counts, ties, settled, oldest, _gathered(with_outcome)).collect()[0]
+    return Outcomes(**row.asDict())
 
 
 def replaced() -> SparkColumn:
-    """True for the versions whose key has a row that goes."""
-    return F.col(FATE).isin("update", "delete")
+    """True for the versions whose key loses its row."""
+    return F.col(OUTCOME).isin("update", "delete")
 
 
 def sent(rows: DataFrame, count: int) -> DataFrame:
-    """Rows for a join: sent to every task as a whole, unless they are too many for the driver's memory."""
+    """Rows for a join: broadcast, unless they are too many for the driver's memory."""
     return F.broadcast(rows) if count <= limits.KEYS_SENT_TO_EVERY_TASK else rows
 
 
-def _gathered(fated: DataFrame) -> SparkColumn:
-    if PLACES not in fated.columns:
+def _gathered(with_outcome: DataFrame) -> SparkColumn:
+    if PLACES not in with_outcome.columns:
         return F.array().alias("places")
     return F.flatten(F.collect_list(F.when(replaced(), F.col(PLACES)))).alias("places")
 
 
 def _known_versions(batch: Batch, ties: tuple[str, ...], with_places: bool) -> DataFrame:
-    """Key and version of the rows that are there (``_THERE``) and of the tombstones."""
+    """Key and version of the existing rows (``_THERE``) and of the tombstones."""
     columns = tombstone_columns(batch)
-    # Pinned, not read from the branch: should Spark have to compute this again after the merge, it must not see it.
+    # Pinned, not read from the branch: if Spark computes this again after the merge, it must not see the
+    # merge.
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
     there = there.withColumns({DELETE: F.lit(False), _THERE: F.lit(True)})
     places = [place(batch).alias(PLACES)] if with_places else []
     there = there.select(*map(quoted, dict.fromkeys((*columns, *ties))), _THERE, *places)
-    buried = read_tombstones(batch)
-    if buried is None:
+    tombstones = read_tombstones(batch)
+    if tombstones is None:
         return there
-    buried = buried.withColumn(_THERE, F.lit(False))
+    tombstones = tombstones.withColumn(_THERE, F.lit(False))
     if DELETE in ties:
-        buried = buried.withColumn(DELETE, F.lit(True))
-    return there.unionByName(buried, allowMissingColumns=True)
+        tombstones = tombstones.withColumn(DELETE, F.lit(True))
+    return there.unionByName(tombstones, allowMissingColumns=True)
 
 
-def _fate(older: SparkColumn) -> SparkColumn:
+def _outcome(older: SparkColumn) -> SparkColumn:
     is_there = F.coalesce(F.col(f"k.{_THERE}"), F.lit(False))
     deletes = F.col(f"n.{DELETE}")
     return (

@@ -1,4 +1,4 @@
-"""Derived tables without a key: the query's rows as they are, appended or as a whole."""
+"""Writes derived tables without a key: the query's rows are appended, or replace all rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The full refresh of a keyed table: every version of every key is read; the newest stays, or all that differ."""
+"""The full refresh of a keyed table: every version of every key is read; the newest stays, or all that
+differ."""
 
 from __future__ import annotations
 
@@ -22,30 +23,30 @@ from lakesmith.spark.query.table_query import QueryRows
 from lakesmith.spark.validation.key_versions import Validated, note_of_ties, validate
 from lakesmith.spark.validation.outcome import Placed, placed_of
 from lakesmith.spark.validation.rules import checks_of, stop_if_asked
-from lakesmith.spark.validation.validity_periods import VERSION_FATES, fate_counts
+from lakesmith.spark.validation.validity_periods import VERSION_OUTCOMES, outcome_counts
 
 
 def rebuild(batch: Batch, rows: QueryRows) -> Draft:
-    """Writes the rows that the versions of each key come to over the working branch's rows.
+    """Replaces the working branch's rows by the rows of each key's versions.
 
-    They are kept on disk while they are written twice (rows and tombstones), and only where the table has deletes.
+    Only if the table has deletes they are kept on disk, as they are written twice (rows and tombstones).
     Raises RunError LS615 as ``tracked_columns``.
     """
     validated, seen = validate(rows, batch.step.table), RowCounts()
     placed = placed_of(validated.observed(seen))
     kept = placed.frame.persist(StorageLevel.DISK_ONLY) if batch.step.table.delete_when else placed.frame
     try:
-        fates = _write(batch, kept, placed, rows)
+        outcomes = _write(batch, kept, placed, rows)
         _require_few_deletes(batch, kept.where(placed.rows))
         counts = counts_of(seen)
         stop_if_asked(batch, counts["bad"], validated.bad)
-        return _draft(batch, validated, kept.where(placed.deletes), counts, fates)
+        return _draft(batch, validated, kept.where(placed.deletes), counts, outcomes)
     finally:
         kept.unpersist()
 
 
 def _require_few_deletes(batch: Batch, rows: DataFrame) -> None:
-    """Raises RunError LS524 where the rows lack more keys than full exports may delete without approval: one may be cut short."""
+    """Raises RunError LS524 if more keys are missing than full exports may delete without approval."""
     table, base = batch.step.table, batch.step.base.snapshot
     if table.exports is None or base is None or batch.step.approved:
         return
@@ -57,8 +58,10 @@ def _require_few_deletes(batch: Batch, rows: DataFrame) -> None:
             WAITS,
             f"{table.name} waits for approval: full exports would delete {gone:,} of its {before:,} keys",
             place=table.place,
-            expected=f"at most {table.exports.max_deletes:.0%} (max_deletes), or approval: lakesmith run --approve {table.name}",
-            hint="if an export was cut short, bring a whole one, or take it out: lakesmith files --forget; until then the table stays as it is",
+            expected=f"at most {table.exports.max_deletes:.0%} (max_deletes), or approval: lakesmith run --approve"
+            f" {table.name}",
+            hint="if an export is incomplete, bring a complete one, or remove it: lakesmith files --forget; until"
+            " then the table does not change",
         )
 
 
@@ -68,10 +71,10 @@ def _current(rows: DataFrame, table: TableDefinition) -> DataFrame:
 
 
 def _write(batch: Batch, versions: DataFrame, placed: Placed, rows: QueryRows) -> Mapping[str, int]:
-    """Writes the rows among the versions, and counts what became of those."""
+    """Writes the rows among the versions, and counts the outcomes."""
     seen, table = RowCounts(), batch.step.table
-    sums = [F.count_if(placed.rows).alias("rows"), F.count_if(placed.deletes).alias("buried")]
-    sums += fate_counts() if table.keeps_versions else []
+    sums = [F.count_if(placed.rows).alias("rows"), F.count_if(placed.deletes).alias("tombstones")]
+    sums += outcome_counts() if table.keeps_versions else []
     batch.say("writing")
     kept = seen.observe(versions, *sums).where(placed.rows)
     stored = rows.stored(kept.select(*map(quoted, (*rows.columns, *table.added_columns))))
@@ -85,14 +88,14 @@ def _draft(
     validated: Validated,
     deletes: DataFrame,
     counts: Mapping[str, int],
-    fates: Mapping[str, int],
+    outcomes: Mapping[str, int],
 ) -> Draft:
     pins = {
         **set_aside(batch, validated.bad, validated.columns, counts["bad"]),
-        **write_tombstones(batch, deletes, fates["buried"]),
+        **write_tombstones(batch, deletes, outcomes["tombstones"]),
     }
     return Draft(
-        account=_account(batch, counts, fates),
+        account=_account(batch, counts, outcomes),
         by_row=batch.step.row_wise,
         sidecars=pins,
         checks=checks_of(validated.table.checks, counts),
@@ -101,17 +104,23 @@ def _draft(
     )
 
 
-def _account(batch: Batch, counts: Mapping[str, int], fates: Mapping[str, int]) -> Account:
+def _account(batch: Batch, counts: Mapping[str, int], outcomes: Mapping[str, int]) -> Account:
     read, out, bad = rows_read(batch), counts["out"], counts["bad"]
     of_versions = batch.step.table.keeps_versions
-    in_order = [fates[fate] for fate in VERSION_FATES] if of_versions else [fates["rows"], fates["buried"]]
+    in_order = (
+        [outcomes[outcome] for outcome in VERSION_OUTCOMES]
+        if of_versions
+        else [outcomes["rows"], outcomes["tombstones"]]
+    )
     return Account(
         read=read,
-        inserted=fates["rows"],
+        inserted=outcomes["rows"],
         deleted=live_rows(batch, batch.state(), batch.step.base.snapshot),
         superseded=out - bad - sum(in_order),
         filtered=read - out if batch.step.row_wise else 0,
         quarantined=bad,
-        absent_deletes=fates["absent"] if of_versions else fates["buried"],
-        versions=Versions(fates["opened"], fates["continued"], fates["closed"]) if of_versions else None,
+        absent_deletes=outcomes["absent"] if of_versions else outcomes["tombstones"],
+        versions=Versions(outcomes["opened"], outcomes["continued"], outcomes["closed"])
+        if of_versions
+        else None,
     )

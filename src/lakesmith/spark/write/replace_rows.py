@@ -1,9 +1,9 @@
-"""Rows replaced by their places: one scan that finds them is enough.
+"""Replaces rows by their places, with one scan to find them.
 
-A MERGE has to find the rows again that an earlier scan has found, because Spark does not tell which keys it met. Here the
-earlier scan gives each row's place (data file and position in it); the new rows are written by Spark without being committed;
-the old rows' places become deletion vectors, a few kilobytes a file, written by the driver (files of positions, on format
-version 2); and one commit on the working branch makes both visible.
+A MERGE has to find the rows again that an earlier scan has found, because Spark does not say which keys it
+matched. Here the earlier scan gives each row's place (data file and position in it). Spark writes the new
+rows without committing them; the driver writes deletion vectors for the old rows' places, a few kilobytes a
+file (position-delete files in format version 2); and one commit on the working branch makes both visible.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lakesmith.spark.iceberg.snapshot_files import SnapshotFiles
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID, Staging
 
 PLACE_TYPE: Final = "struct<file: string, pos: bigint, id: bigint>"
-"""A data file, a row's position in it, and the row's id: null where rows have none."""
+"""A data file, a row's position in it, and the row's id: null if rows have none."""
 
 
 def can_replace(state: TableState, snapshot: int | None, rows: int) -> bool:
@@ -36,7 +36,7 @@ def can_replace(state: TableState, snapshot: int | None, rows: int) -> bool:
 
 
 def place(batch: Batch) -> SparkColumn:
-    """A row's place and id, ``PLACE_TYPE``, of a frame that reads the batch's table."""
+    """Returns a row's place and id, ``PLACE_TYPE``, in a frame that reads the batch's table."""
     has_ids = batch.state().format_version >= WITH_ROW_IDS
     row_id = F.col(ROW_ID) if has_ids else F.lit(None).cast("bigint")
     return F.struct(F.col("_file").alias("file"), F.col("_pos").alias("pos"), row_id.alias("id"))
@@ -56,16 +56,19 @@ def by_file(places: Iterable[tuple[str, int]]) -> dict[str, BitMap64]:
 
 
 def replace_rows(batch: Batch, gone: dict[str, BitMap64], rows: DataFrame, count: int) -> None:
-    """One snapshot on the working branch: without the rows at the places ``gone``, and with ``rows``, ``count`` of them.
+    """Commits a snapshot to the working branch: without the rows at ``gone``, and with ``rows``,
+    ``count`` of them.
 
-    ``gone`` has positions by data file, of the snapshot the batch began at. ``rows`` is as ``Staging.write`` takes it.
+    ``gone``: positions by data file, of the snapshot the batch began with. ``rows``: as ``Staging.write``
+    takes it.
     """
     table, base = batch.java.load(batch.name), batch.step.base.snapshot
     few = rows.coalesce(1 + count // limits.ROWS_IN_A_NEW_FILE)
     files = Staging(batch.spark).write(table, few) if count else []
     batch.pass_point("after-merge")
     if not gone:
-        # As a delta it would be an overwrite up to Iceberg 1.10, after which no reader could tell that rows were only added.
+        # As a delta it would be an overwrite up to Iceberg 1.10: readers could not see that rows were only
+        # added.
         append = table.newAppend().toBranch(batch.branch)
         for file in files:
             append.appendFile(file)

@@ -1,6 +1,6 @@
-"""Rows that have to be there held against rows that are there, as multisets: only what differs is replaced.
+"""Compares wanted rows with current rows as multisets, and replaces only differences.
 
-So tables below see no more than what changed.
+So downstream tables see no other changes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ PLACE: Final = "_lakesmith_place"
 
 _PLACES: Final = "_lakesmith_places"
 _SAME: Final = "_lakesmith_same"
-"""Of a row that comes in the place of one that goes: that one's id, as the field ``id``, null where rows have none."""
+"""The id of the removed row that a new row replaces, as the field ``id``; null if rows have none."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The rows that are there another number of times than they have to be, and how many come and go.
+    """The rows whose current count differs from the wanted one, and how many come and go.
 
-    ``continued``: how many of those that come take the place of one that goes: they are the same row, with other values.
+    ``continued``: the number of new rows that replace a removed one: the same row with other values.
     """
 
     rows: DataFrame
@@ -55,16 +55,17 @@ class Difference:
 
 
 def with_places(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """These columns of rows that are read from the batch's table, and where each is."""
+    """Returns these columns of rows read from the batch's table, and each row's place."""
     return rows.select(*map(quoted, columns), place(batch).alias(PLACE))
 
 
 def difference(
     wanted: DataFrame, there: DataFrame, columns: Sequence[str], identity: Sequence[str], kept: Kept
 ) -> Difference:
-    """What differs in ``columns`` between the rows ``wanted`` and those ``there``, as ``with_places`` gives them.
+    """Returns the difference in ``columns`` between ``wanted`` rows and current ones, ``there``, of
+    ``with_places``.
 
-    ``identity``: columns by which, where just one row of the same values goes and one comes, the two are one row.
+    ``identity``: columns that identify one removed and one new row as the same row.
     """
     names = [F.col(quoted(name)) for name in columns]
     both = wanted.select(*names, nowhere().alias(PLACE)).unionByName(there)
@@ -82,9 +83,10 @@ def one_for_one(
     new: tuple[Sequence[SparkColumn], str],
     at: SparkColumn,
 ) -> DataFrame:
-    """The rows of a ``Difference``, of rows that have what goes from the place ``at`` beside what comes in its stead.
+    """Returns the rows of a ``Difference`` from rows with the removed values, at place ``at``, beside the
+    new ones.
 
-    ``old``, ``new``: the columns of what goes and of what comes, and the name of the one that says whether it does.
+    ``old``, ``new``: the columns of either, and the name of the column that says whether it exists.
     """
     nothing = F.lit(None)
     (had, goes), (has, comes) = old, new
@@ -104,9 +106,9 @@ def _differing(fresh: int, places: SparkColumn, same: SparkColumn) -> list[Spark
 
 
 def replace_differing(batch: Batch, differing: Difference) -> None:
-    """Takes away what is there too often, and writes what is not there often enough, on the working branch.
+    """Deletes surplus rows and writes missing ones on the working branch.
 
-    Raises NotIncremental where that are too many rows to be replaced by their places.
+    Raises NotIncremental if too many rows would be replaced by place.
     """
     came, went = differing.came, differing.went
     if not can_replace(batch.state(), batch.step.base.snapshot, max(came, went)):
@@ -125,7 +127,7 @@ def replace_differing(batch: Batch, differing: Difference) -> None:
 
 
 def _continued(identity: Sequence[str]) -> SparkColumn:
-    """``_SAME``: the one row that goes, for the one that comes in its place; null for any other."""
+    """``_SAME``: the one removed row, for the new one that replaces it; null for any other."""
     same = Window.partitionBy(*map(quoted, identity))
     is_one = (F.sum(_less()).over(same) == 1) & (F.sum(_more()).over(same) == 1)
     gone = F.when(_less() > 0, F.get(F.col(_PLACES), F.col(WANTED).cast("int"))["id"])

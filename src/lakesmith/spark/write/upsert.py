@@ -1,9 +1,9 @@
-"""The incremental refresh of a keyed table: only the keys that new rows touch are looked at and written.
+"""The incremental refresh of a keyed table: only the keys of new rows are read and written.
 
-One scan of the table's key and version columns, joined with the new rows by broadcast, tells which keys are there, and where,
-and which are new. Those rows are then replaced by their places (see ``replace_rows``). Where they are too many for that, what
-changes is merged (matched only, so that Spark can broadcast: a MERGE with both would plan a right outer join and sort the
-whole table) and what is new is appended.
+One scan of the table's key and version columns, joined with the broadcast new rows, finds existing keys,
+their places, and new keys. Rows are then replaced by place (see ``replace_rows``). If they are too many for
+that, changes are merged (matched only, so that Spark can broadcast: a MERGE with both would plan a right
+outer join and sort the whole table) and new rows are appended.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from lakesmith.spark.query.table_query import QueryRows
 from lakesmith.spark.validation.key_versions import DELETE, Validated, note_of_ties, validate
 from lakesmith.spark.validation.rules import checks_of, stop_if_asked
 from lakesmith.spark.write.merge_outcomes import (
-    FATE,
+    OUTCOME,
     PLACES,
-    Fates,
+    Outcomes,
     Winners,
-    count_fates,
-    find_fates,
+    count_outcomes,
+    find_outcomes,
     replaced,
     sent,
     settle_ties,
@@ -51,40 +51,42 @@ def upsert(batch: Batch, rows: QueryRows) -> Draft:
         counts = counts_of(seen)
         stop_if_asked(batch, counts["bad"], validated.bad)
         batch.say(f"finding {keys} keys")
-        fated, fates = _fated(batch, validated, Winners(winners, keys), kept)
-        _write(batch, fated, validated.columns, fates)
+        with_outcome, outcomes = _fated(batch, validated, Winners(winners, keys), kept)
+        _write(batch, with_outcome, validated.columns, outcomes)
         pins = {
             **set_aside(batch, validated.bad, validated.columns, counts["bad"]),
             **write_tombstones(
-                batch, fated.where(F.col(FATE).isin("delete", "absent")), fates.delete + fates.absent
+                batch,
+                with_outcome.where(F.col(OUTCOME).isin("delete", "absent")),
+                outcomes.delete + outcomes.absent,
             ),
         }
         return Draft(
-            account=_account(rows_read(batch), counts, fates),
+            account=_account(rows_read(batch), counts, outcomes),
             sidecars=pins,
             checks=checks_of(validated.table.checks, counts),
             unknown=validated.unknown(counts),
-            warnings=note_of_ties(validated.ties_by_values + fates.settled),
+            warnings=note_of_ties(validated.ties_by_values + outcomes.settled),
         )
 
 
-def _fated(batch: Batch, validated: Validated, winners: Winners, kept: Kept) -> tuple[DataFrame, Fates]:
-    """The new versions with their fates, and those counted."""
+def _fated(batch: Batch, validated: Validated, winners: Winners, kept: Kept) -> tuple[DataFrame, Outcomes]:
+    """Returns the new versions with their outcomes, and the counts of those."""
     with_places = can_replace(batch.state(), batch.step.base.snapshot, winners.count)
-    fated = kept.keep(find_fates(batch, validated, winners, with_places))
-    fates = count_fates(fated)
-    if not fates.ties:
-        return fated, fates
+    with_outcome = kept.keep(find_outcomes(batch, validated, winners, with_places))
+    outcomes = count_outcomes(with_outcome)
+    if not outcomes.ties:
+        return with_outcome, outcomes
     if validated.hidden:
-        _require_later(batch, fates)
-    fated = kept.keep(settle_ties(batch, fated, validated, winners.count))
-    return fated, count_fates(fated)
+        _require_later(batch, outcomes)
+    with_outcome = kept.keep(settle_ties(batch, with_outcome, validated, winners.count))
+    return with_outcome, count_outcomes(with_outcome)
 
 
-def _require_later(batch: Batch, fates: Fates) -> None:
-    """Raises NotIncremental unless the versions that tie with known ones arrived after all that was consumed before.
+def _require_later(batch: Batch, outcomes: Outcomes) -> None:
+    """Raises NotIncremental unless versions that tie with known ones arrived after everything consumed.
 
-    Rows that others wrote may say any batch, or none; so may those of a derived input that has them from several tables.
+    Rows that others wrote may name any batch, or none; so may rows of a derived input with several sources.
     """
     (item,) = batch.step.driving
     if item.start is None:
@@ -95,39 +97,43 @@ def _require_later(batch: Batch, fates: Fates) -> None:
         raise NotIncremental(f"versions tie with known ones, and {gone}")
     consumed = read_version(batch.spark, item.table, item.start)
     last = consumed.agg(F.max(BATCH)).collect()[0][0]
-    if last is not None and (fates.oldest or 0) <= last:
+    if last is not None and (outcomes.oldest or 0) <= last:
         raise NotIncremental("versions tie with known ones, and did not come after them")
 
 
-def _write(batch: Batch, fated: DataFrame, columns: tuple[str, ...], fates: Fates) -> None:
-    """Brings what changes and what is new to the branch."""
-    if PLACES in fated.columns:
-        _replace(batch, fated, columns, fates)
+def _write(batch: Batch, with_outcome: DataFrame, columns: tuple[str, ...], outcomes: Outcomes) -> None:
+    """Writes changed and new rows to the branch."""
+    if PLACES in with_outcome.columns:
+        _replace(batch, with_outcome, columns, outcomes)
     else:
-        _merge_and_append(batch, fated, columns, fates)
+        _merge_and_append(batch, with_outcome, columns, outcomes)
     batch.pass_point("after-data")
 
 
-def _replace(batch: Batch, fated: DataFrame, columns: tuple[str, ...], fates: Fates) -> None:
-    if not (fates.insert or fates.update or fates.delete):
+def _replace(batch: Batch, with_outcome: DataFrame, columns: tuple[str, ...], outcomes: Outcomes) -> None:
+    if not (outcomes.insert or outcomes.update or outcomes.delete):
         return
-    batch.say(f"writing {fates.insert} new keys, {fates.update} updates and {fates.delete} deletes")
-    # A new version takes the row's id along: it is the same row to whoever follows the table's changes.
-    row_id = F.when(F.col(FATE) == "update", F.get(F.col(PLACES), 0)["id"])
-    written = fated.where(F.col(FATE).isin("insert", "update"))
+    batch.say(f"writing {outcomes.insert} new keys, {outcomes.update} updates and {outcomes.delete} deletes")
+    # A new version keeps the row's id: for readers of the table's changes it is the same row.
+    row_id = F.when(F.col(OUTCOME) == "update", F.get(F.col(PLACES), 0)["id"])
+    written = with_outcome.where(F.col(OUTCOME).isin("insert", "update"))
     rows = written.select(*map(quoted, columns), row_id.alias(ROW_ID))
-    gone = by_file((place.file, place.pos) for place in fates.places)
-    replace_rows(batch, gone, rows, fates.insert + fates.update)
+    gone = by_file((place.file, place.pos) for place in outcomes.places)
+    replace_rows(batch, gone, rows, outcomes.insert + outcomes.update)
 
 
-def _merge_and_append(batch: Batch, fated: DataFrame, columns: tuple[str, ...], fates: Fates) -> None:
-    if fates.update or fates.delete:
-        batch.say(f"merging {fates.update} updates and {fates.delete} deletes")
-        _merge(batch, sent(fated.where(replaced()), fates.update + fates.delete), columns)
+def _merge_and_append(
+    batch: Batch, with_outcome: DataFrame, columns: tuple[str, ...], outcomes: Outcomes
+) -> None:
+    if outcomes.update or outcomes.delete:
+        batch.say(f"merging {outcomes.update} updates and {outcomes.delete} deletes")
+        _merge(batch, sent(with_outcome.where(replaced()), outcomes.update + outcomes.delete), columns)
     batch.pass_point("after-merge")
-    if fates.insert:
-        batch.say(f"appending {fates.insert} new keys")
-        fated.where(F.col(FATE) == "insert").select(*map(quoted, columns)).writeTo(batch.target).append()
+    if outcomes.insert:
+        batch.say(f"appending {outcomes.insert} new keys")
+        with_outcome.where(F.col(OUTCOME) == "insert").select(*map(quoted, columns)).writeTo(
+            batch.target
+        ).append()
 
 
 def _merge(batch: Batch, changes: DataFrame, columns: tuple[str, ...]) -> None:
@@ -145,16 +151,16 @@ def _merge(batch: Batch, changes: DataFrame, columns: tuple[str, ...]) -> None:
         batch.spark.catalog.dropTempView(view)
 
 
-def _account(read: int, counts: Mapping[str, int], fates: Fates) -> Account:
+def _account(read: int, counts: Mapping[str, int], outcomes: Outcomes) -> Account:
     out, bad = counts["out"], counts["bad"]
     return Account(
         read=read,
-        inserted=fates.insert,
-        updated=fates.update,
-        deleted=fates.delete,
-        unchanged=fates.unchanged,
-        superseded=out - bad - fates.keys + fates.older,
+        inserted=outcomes.insert,
+        updated=outcomes.update,
+        deleted=outcomes.delete,
+        unchanged=outcomes.unchanged,
+        superseded=out - bad - outcomes.keys + outcomes.older,
         filtered=read - out,
         quarantined=bad,
-        absent_deletes=fates.absent,
+        absent_deletes=outcomes.absent,
     )

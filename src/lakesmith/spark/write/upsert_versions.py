@@ -1,9 +1,10 @@
-"""The incremental refresh of a table that keeps versions: only the keys that new versions have are looked at and written.
+"""The incremental refresh of a table that keeps versions: only the keys of new versions are read and
+written.
 
-A key whose new versions are all newer than what is known of it goes on from its current row. A *late* one, where a new version
-belongs somewhere in the past, is computed from all versions it ever had, which only the input knows; the input is not looked at
-otherwise. Both ways lead through ``validity.put_in_order``; what comes out is held against the rows that are there, and those
-that differ are replaced by their places.
+A key whose new versions are all newer than the known ones continues from its current row. A *late* key, with
+a new version in the past, is computed from all its versions, which only the input has; the input is not read
+otherwise. Both use ``validity_periods.put_in_order``. The result is compared with the existing rows, and
+differences are replaced by place.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from lakesmith.spark.validation.key_versions import DELETE, note_of_ties, same_k
 from lakesmith.spark.validation.rules import checks_of, stop_if_asked
 from lakesmith.spark.validation.validity_periods import (
     IS_ROW,
-    VERSION_FATES,
+    VERSION_OUTCOMES,
     as_rows,
-    fate_counts,
+    outcome_counts,
     put_in_order,
     tracked_columns,
 )
@@ -51,7 +52,7 @@ from lakesmith.spark.write.version_statuses import (
 from lakesmith.spark.write.version_statuses import same_version as same
 
 _NEW: Final = "_lakesmith_new"
-"""True for a version that came with this batch."""
+"""True for a version of this batch."""
 
 _NUMBER: Final = "_lakesmith_number"
 _CHANGE: Final = "_lakesmith_change"
@@ -59,9 +60,9 @@ _CHANGE: Final = "_lakesmith_change"
 
 @dataclass(frozen=True)
 class _VersionChanges:
-    """The rows that are to be changed: ``frame`` has the table's columns, ``PLACE`` and ``_CHANGE``; and how many of each.
+    """The rows to change, in ``frame``: the table's columns, ``PLACE`` and ``_CHANGE``; and their counts.
 
-    ``places``: where the rows are that are to be updated or deleted.
+    ``places``: the rows to update or delete.
     """
 
     frame: DataFrame
@@ -72,10 +73,10 @@ class _VersionChanges:
 
 
 def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
-    """Brings the new versions into the working branch.
+    """Writes the new versions to the working branch.
 
-    Raises NotIncremental where they, or the rows they change, are too many to be replaced by their places; RunError LS615 as
-    ``tracked_columns``.
+    Raises NotIncremental if they, or the rows they change, are too many to replace by place; RunError LS615
+    as ``tracked_columns``.
     """
     tracked = tracked_columns(rows.frame, rows.columns, batch.step.table)
     validated, seen = validate(rows, batch.step.table), RowCounts()
@@ -90,14 +91,14 @@ def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
         batch.say(f"finding the keys of {count} versions")
         standings = find_standings(task, new, count)
         versions = put_in_order(_versions(task, standings), task.table, tracked, (PLACE,))
-        placed, fates = kept.cut_and_count(versions, *_fates())
+        placed, outcomes = kept.cut_and_count(versions, *_outcomes())
         changes = _changes(task, placed, standings)
         _write(task, changes)
         pins = {
             **set_aside(batch, validated.bad, validated.columns, counts["bad"]),
-            **write_tombstones(batch, placed.where(_is_last_delete()), fates["buried"]),
+            **write_tombstones(batch, placed.where(_is_last_delete()), outcomes["tombstones"]),
         }
-        account = _account(task, counts, standings.counts, fates)
+        account = _account(task, counts, standings.counts, outcomes)
         account = replace(account, inserted=changes.insert, updated=changes.update, deleted=changes.delete)
         return Draft(
             account,
@@ -108,19 +109,22 @@ def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
 
 
 def _account(
-    task: Task, counts: Mapping[str, int], standings: Mapping[str, int], fates: Mapping[str, int]
+    task: Task, counts: Mapping[str, int], standings: Mapping[str, int], outcomes: Mapping[str, int]
 ) -> Account:
-    """What became of each version that was read. How many were put in order is counted once more, where they stand then."""
+    """Returns the outcome of each version read. The number of ordered versions is counted again where
+    they are used."""
     read, out, bad = rows_read(task.batch), counts["out"], counts["bad"]
-    placed = sum(fates[fate] for fate in VERSION_FATES)
+    placed = sum(outcomes[outcome] for outcome in VERSION_OUTCOMES)
     beaten = standings["newer"] + standings["late"] - placed if task.ties else 0
     return Account(
         read=read,
         superseded=out - bad - sum(standings.values()) + standings["again"] + beaten,
         filtered=read - out,
         quarantined=bad,
-        absent_deletes=fates["absent"] + standings["absent"],
-        versions=Versions(fates["opened"], fates["continued"] + standings["continued"], fates["closed"]),
+        absent_deletes=outcomes["absent"] + standings["absent"],
+        versions=Versions(
+            outcomes["opened"], outcomes["continued"] + standings["continued"], outcomes["closed"]
+        ),
     )
 
 
@@ -154,7 +158,7 @@ def _whole(task: Task, standings: Standings, late: DataFrame) -> DataFrame:
     versions = as_rows(
         task.typed(replace(validated, frame=only(validated.frame, late, table)).versions()), table
     )
-    # Where values settle ties, a new version may have lost to an earlier one: then that one is there, and not new.
+    # If values settle ties, a new version may have lost to an earlier one: then that one is not new.
     by = tuple(dict.fromkeys((*table.latest_by, *task.ties)))
     came = standings.versions.where(F.col(STANDING).isin("newer", "late"))
     came = came.select(*map(quoted, dict.fromkeys((*table.key, *by))), F.lit(True).alias(_NEW))
@@ -168,13 +172,13 @@ def _is_last_delete() -> SparkColumn:
     return F.col(_NEW) & F.col(DELETE) & F.col(IS_CURRENT)
 
 
-def _fates() -> list[SparkColumn]:
-    """Aggregates: what the new versions did, and how many of them delete their key for now."""
-    return [*fate_counts(F.col(_NEW)), F.count_if(_is_last_delete()).alias("buried")]
+def _outcomes() -> list[SparkColumn]:
+    """Aggregates of what the new versions did, and how many of them delete their key for now."""
+    return [*outcome_counts(F.col(_NEW)), F.count_if(_is_last_delete()).alias("tombstones")]
 
 
 def _changes(task: Task, placed: DataFrame, standings: Standings) -> _VersionChanges:
-    """What is to be done to which rows."""
+    """Returns the changes of rows."""
     rows = placed.where(IS_ROW).withColumn(_CHANGE, _change_in_order())
     if standings.late is not None and standings.past is not None:
         in_order, late = (part(rows, standings.late, task.table) for part in (without, only))
@@ -189,12 +193,13 @@ def _changes(task: Task, placed: DataFrame, standings: Standings) -> _VersionCha
 
 
 def _change_in_order() -> SparkColumn:
-    """Of a key that is not late: what began with its current row is that row, as it is now; all others are new."""
+    """The changes of a key that is not late: the period that begins with its current row is that row,
+    others are new."""
     return F.when(F.col(PLACE).isNull(), "insert").when(F.col(_NEW) | ~F.col(IS_CURRENT), "update")
 
 
 def _differing(task: Task, late: DataFrame, past: DataFrame) -> DataFrame:
-    """Of late keys: the rows that are not as they have to be. Those with the same key and ``valid_from`` are the same row."""
+    """The changed rows of late keys. Rows with the same key and ``valid_from`` are the same row."""
     names = (*task.columns, *VALIDITY_COLUMNS)
     wanted, there = _numbered(task, late.select(*map(quoted, names))), _numbered(task, past)
     on = same("w", "t", (VALID_FROM, _NUMBER), task.table)
@@ -209,7 +214,8 @@ def _differing(task: Task, late: DataFrame, past: DataFrame) -> DataFrame:
 
 
 def _numbered(task: Task, frame: DataFrame) -> DataFrame:
-    """Several rows begin at one time where more than one column orders the versions: they are told apart by their order."""
+    """Several rows begin at one time if several columns order the versions: their order distinguishes
+    them."""
     if len(task.table.latest_by) == 1:
         return frame.withColumn(_NUMBER, F.lit(1))
     window = Window.partitionBy(*map(quoted, (*task.table.key, VALID_FROM)))
@@ -224,7 +230,7 @@ def _write(task: Task, changes: _VersionChanges) -> None:
     if written or gone:
         batch.say(f"writing {changes.insert} new rows, {changes.update} updates and {changes.delete} deletes")
         kind = F.col(_CHANGE)
-        # A row that is continued or closed takes its id along: it is the same row to whoever follows the table's changes.
+        # A continued or closed row keeps its id: for readers of the table's changes it is the same row.
         row_id = F.when(kind == "update", F.col(f"{PLACE}.id")).alias(ROW_ID)
         names = (*task.columns, *VALIDITY_COLUMNS)
         rows = changes.frame.where(kind != "delete").select(*map(quoted, names), row_id)

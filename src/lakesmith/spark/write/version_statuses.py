@@ -1,4 +1,4 @@
-"""What a table that keeps versions has of the keys that new versions have, and where each new version stands to that."""
+"""The status of each new version of a key, given what a table that keeps versions has of the key."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from lakesmith.spark.validation.key_versions import DELETE, Validated, same_key
 from lakesmith.spark.write.replace_rows import place
 
 STANDING: Final = "_lakesmith_standing"
-"""newer (than all that is known of its key), late (belongs into the past); or what changes no row: again (it is there just so),
-continued (inside a row that it is like), absent (a delete where nothing was)."""
+"""newer (than all known versions of its key), late (in the past), or without effect: again (it exists),
+continued (inside an equal row), absent (a delete where nothing was)."""
 
 STANDINGS: Final = ("newer", "late", "again", "continued", "absent")
 
@@ -39,8 +39,8 @@ _NEWEST: Final = "_lakesmith_newest"
 class Task:
     """A batch of such a table.
 
-    ``columns`` are the query's, ``tracked`` those that tell its versions apart, ``ties`` what settles ties where arrival is
-    not known. ``whole``: the versions of late keys, once they are read.
+    ``columns`` are the query's, ``tracked`` those that distinguish versions, ``ties`` settles ties without
+    arrival. ``whole``: the versions of late keys, once they are read.
     """
 
     batch: Batch
@@ -61,14 +61,14 @@ class Task:
         return column_types(self.batch.spark, self.batch.name)
 
     def typed(self, frame: DataFrame) -> DataFrame:
-        """The frame with its columns in the table's types: values of two types are never held against each other."""
+        """Returns the frame in the table's types: values of two types are never compared."""
         types = self.types
         return frame.withColumns(
             {name: F.col(quoted(name)).cast(types[name.lower()]) for name in self.columns}
         )
 
     def rows_of(self, versions: DataFrame, only_current: bool) -> DataFrame:
-        """The rows that are there of these versions' keys: the table's columns and ``PLACE``."""
+        """The existing rows of these versions' keys: the table's columns and ``PLACE``."""
         there = read_version(self.batch.spark, self.batch.name, self.batch.step.base.snapshot)
         if only_current:
             there = there.where(IS_CURRENT)
@@ -76,7 +76,7 @@ class Task:
         return only(there.select(*columns, place(self.batch).alias(PLACE)), versions, self.table)
 
     def same(self, left: str, right: str, names: Sequence[str], frame: DataFrame) -> SparkColumn:
-        """Whether two aliased rows are equal in these columns; not, where that cannot be told. ``frame`` has the types."""
+        """Whether two aliased rows are equal in these columns; False if unknown. ``frame`` has the types."""
         return equal_in(left, right, _kinds(frame, names))
 
     def identical(self, left: str, right: str, names: Sequence[str], frame: DataFrame) -> SparkColumn:
@@ -86,9 +86,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Standings:
-    """``versions``: the new ones with ``STANDING``, and ``counts`` of them by it. ``current``: the current rows of their keys.
+    """``versions``: the new ones with ``STANDING``, and their ``counts`` by it. ``current``: the current
+    rows of their keys.
 
-    ``late``: the keys that are computed from their whole history, and ``past`` all of their rows; both None without any.
+    ``late``: the keys computed from their whole history, and ``past`` all of their rows; both None without
+    any.
     """
 
     versions: DataFrame
@@ -108,7 +110,8 @@ def _standing_counts() -> list[SparkColumn]:
 
 
 def find_standings(task: Task, new: DataFrame, count: int) -> Standings:
-    """Where the ``count`` new versions stand: by a scan of current rows; where some are late, by one of all rows too."""
+    """Returns the status of the ``count`` new versions: by a scan of current rows, and for late ones of
+    all rows."""
     current = task.kept.cut(task.rows_of(new, only_current=True))
     few = count <= limits.ROWS_SENT_TO_EVERY_TASK
     held = _against_newest(task, new, F.broadcast(current) if few else current)
@@ -128,13 +131,13 @@ def find_standings(task: Task, new: DataFrame, count: int) -> Standings:
 
 
 def only(frame: DataFrame, keys: DataFrame, table: TableDefinition) -> DataFrame:
-    """The frame's rows that have a key that ``keys`` has; those are few enough to be sent to every task (``can_replace``)."""
+    """The frame's rows with a key in ``keys``, which are few enough to broadcast (``can_replace``)."""
     few = F.broadcast(keys.select(*map(quoted, table.key)).alias("k"))
     return frame.alias("f").join(few, same_key("f", "k", table), "left_semi")
 
 
 def without(frame: DataFrame, keys: DataFrame | None, table: TableDefinition) -> DataFrame:
-    """The frame's rows that have none of the keys."""
+    """The frame's rows with a key not in ``keys``."""
     if keys is None:
         return frame
     few = F.broadcast(keys.select(*map(quoted, table.key)).alias("k"))
@@ -148,20 +151,20 @@ def same_version(left: str, right: str, names: Sequence[str], table: TableDefini
 
 
 def _order(alias: str, table: TableDefinition) -> SparkColumn:
-    """The place of a version among those of its key as one comparable value; nulls are the oldest."""
+    """The position of a version in its key as one comparable value; nulls are the oldest."""
     parts = (F.col(f"{alias}.{quoted(name)}").alias(f"o{at}") for at, name in enumerate(table.latest_by))
     return F.struct(*parts)
 
 
 def _against_newest(task: Task, new: DataFrame, current: DataFrame) -> DataFrame:
-    """newer, again or late: held against the current row, or the delete, that is the newest known version of the key."""
+    """newer, again or late: compared with the current row or delete, the newest known version of the key."""
     table = task.table
     joined = new.alias("n").join(current.alias("c"), same_key("n", "c", table), "left")
     order, is_there = _order("n", table), F.col(f"c.{PLACE}").isNotNull()
     newest = F.when(is_there, _order("c", table))
     again = is_there & ~F.col(f"n.{DELETE}") & task.identical("n", "c", task.columns, new)
-    if (buried := _buried(task, new)) is not None:
-        joined = joined.join(buried.alias("b"), same_key("n", "b", table), "left")
+    if (tombstones := _tombstones(task, new)) is not None:
+        joined = joined.join(tombstones.alias("b"), same_key("n", "b", table), "left")
         newest = newest.otherwise(F.col(f"b.{_NEWEST}"))
         again = F.when(is_there, again).otherwise(F.col(f"n.{DELETE}"))
     standing = (
@@ -172,23 +175,23 @@ def _against_newest(task: Task, new: DataFrame, current: DataFrame) -> DataFrame
     return joined.select("n.*", standing.alias(STANDING))
 
 
-def _buried(task: Task, new: DataFrame) -> DataFrame | None:
-    """The newest tombstone of each key that new versions have, in the table's types."""
-    buried = read_tombstones(task.batch)
-    if buried is None:
+def _tombstones(task: Task, new: DataFrame) -> DataFrame | None:
+    """The newest tombstone of each key of the new versions, in the table's types."""
+    tombstones = read_tombstones(task.batch)
+    if tombstones is None:
         return None
     names = dict.fromkeys((*task.table.key, *task.table.latest_by))
     types = task.types
-    cast = buried.select(*(F.col(quoted(name)).cast(types[name.lower()]).alias(name) for name in names))
+    cast = tombstones.select(*(F.col(quoted(name)).cast(types[name.lower()]).alias(name) for name in names))
     newest = F.max(_order("b", task.table)).alias(_NEWEST)
     return only(cast, new, task.table).alias("b").groupBy(*map(quoted, task.table.key)).agg(newest)
 
 
 def _against_past(task: Task, behind: DataFrame, past: DataFrame) -> DataFrame:
-    """again, continued, absent or late: held against all rows of the key.
+    """again, continued, absent or late: compared with all rows of the key.
 
-    What changes no row needs no other version to be known: it is there just so, or lies between the first and the newest
-    version of a row whose tracked columns it has, or deletes at a time at which there was no row.
+    A version without effect needs no other version: it exists, or lies between the first and the newest
+    version of a row with its tracked values, or deletes at a time without a row.
     """
     names, by = behind.columns, list(dict.fromkeys((*task.table.key, *task.table.latest_by)))
     settled = {STANDING, *map(str.lower, by)}
@@ -217,7 +220,8 @@ def _is_again(task: Task, behind: DataFrame) -> SparkColumn:
 
 
 def _is_inside(task: Task, behind: DataFrame) -> SparkColumn:
-    """Of a row only the first column of ``latest_by`` of its first version is known: where there are more, it has to be past it."""
+    """Only the first column of ``latest_by`` is known of a row's first version: with more columns, it
+    must be later."""
     after, at = _time("n", task.table.latest_by[0]), _time("r", VALID_FROM)
     begun = after >= at if len(task.table.latest_by) == 1 else after > at
     before = _order("n", task.table) < _order("r", task.table)
@@ -225,12 +229,13 @@ def _is_inside(task: Task, behind: DataFrame) -> SparkColumn:
 
 
 def _is_covered(table: TableDefinition) -> SparkColumn:
-    """Whether a row holds at a version's time; where other columns order versions of one time, at its ends as well."""
+    """Whether a row is valid at a version's time; at its ends as well if other columns order versions of
+    one time."""
     time, end = _time("n", table.latest_by[0]), _time("r", VALID_TO)
     ends_after = end > time if len(table.latest_by) == 1 else end >= time
     return (time >= _time("r", VALID_FROM)) & (F.col(f"r.{IS_CURRENT}") | ends_after)
 
 
 def _time(alias: str, name: str) -> SparkColumn:
-    """A time as a value that compares with null as the oldest."""
+    """A time as a value with null as the oldest."""
     return F.struct(F.col(f"{alias}.{quoted(name)}").alias("at"))
