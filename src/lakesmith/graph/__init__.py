@@ -1,1 +1,1 @@
-"""The tables as a graph: what reads what, in which order, and what is wrong with it. No IO but the cache of analyses."""
+"""The tables as a graph: what reads what, in which order, and what is wrong with it."""

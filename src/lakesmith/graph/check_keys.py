@@ -1,7 +1,7 @@
-"""Checks the columns and lookups that tables declare.
+"""Checks of the columns and lookups that tables declare.
 
-A column that a setting names must be one that the table has, and a table must be able to have the columns of its query. A lookup
-as of arrival must give each row at most one match, and the rest of its query must be row by row.
+A table must have the columns that its settings name, and must be able to have those of its query. A lookup as
+of arrival must give each row at most one match, and the rest of its query must be row by row.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _OF_THE_TABLE: Final = frozenset({"partition_by", "columns"})
 
 
 def column_problems(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> tuple[Problem, ...]:
-    """LS134: a column of key, latest_by, track, partition_by, rules or columns that the table does not have.
+    """Returns LS134: a column of key, latest_by, track, partition_by, rules or columns that the table lacks.
 
-    Only tables whose columns are known from the project's files are checked; names are compared as Spark does, without case.
+    Tables are checked only if the project's files alone determine their columns. Names are compared without
+    case, as Spark does.
     """
     columns = known_columns(project, analyses)
     return tuple(
@@ -35,9 +36,9 @@ def column_problems(project: Project, analyses: Mapping[TableName, SqlAnalysis])
 
 
 def taken_problems(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> tuple[Problem, ...]:
-    """LS105: a query gives a column whose name Iceberg or lakesmith itself uses, so that the table cannot have it.
+    """Returns LS105: a query gives a column with a name that Iceberg or lakesmith reserves.
 
-    What a star, a Python table or an expression without a name gives only a run can tell.
+    Only a run knows the names that a star, a Python table or an expression without a name gives.
     """
     return tuple(
         problem
@@ -72,7 +73,7 @@ def _problems(table: TableDefinition, known: tuple[str, ...]) -> Iterator[Proble
 
 
 def _named(table: TableDefinition) -> Iterator[tuple[str, str, Place]]:
-    """Every column that a setting names: the setting, the column, where."""
+    """Every column that a setting names: the setting, the column, the place."""
     places = dict(table.settings_from)
     for setting, columns in (("key", table.key), ("latest_by", table.latest_by), ("track", table.track)):
         yield from ((setting, column, places.get(setting, table.place)) for column in columns)
@@ -85,7 +86,9 @@ def _named(table: TableDefinition) -> Iterator[tuple[str, str, Place]]:
 
 
 def lookup_problems(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> tuple[Problem, ...]:
-    """LS137: a lookup as of arrival that is no input, has no key, or is not joined by the whole of it."""
+    """Returns LS137: a lookup as of arrival that is not an input, has no key, or is not joined by its whole
+    key.
+    """
     tables = {table.name: table for table in project.tables}
     return tuple(
         problem

@@ -1,4 +1,4 @@
-"""Checks what tables read: each reference names a table of the project, and no table is made from itself."""
+"""Checks of what tables read: each reference names a table of the project, and no table reads itself."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Analyses = Mapping[TableName, SqlAnalysis]
 def reference_problems(
     project: Project, analyses: Analyses, declared: Set[TableName] = frozenset()
 ) -> tuple[Problem, ...]:
-    """LS131 a reference to a table that does not exist, LS132 a name that does not have two parts.
+    """Returns LS131 for a reference to a missing table, LS132 for a name without exactly two parts.
 
-    ``declared`` are tables that exist but are not in ``project``, because their own files have problems.
+    ``declared``: tables that exist but are not in ``project``, because their own files have problems.
     """
     known = declared | {table.name for table in project.tables}
     found = (
@@ -44,7 +44,7 @@ def _problem(table: TableDefinition, reference: Input, known: Set[TableName]) ->
 
 
 def nearest_table(written: str, known: Set[TableName]) -> str:
-    """A hint that names the table that was probably meant."""
+    """Returns a hint with the table that was probably meant."""
     same_name = [str(name) for name in sorted(known) if name.name == written.rpartition(".")[2].lower()]
     found = same_name[0] if same_name else nearest(written, map(str, known))
     if found:
@@ -53,14 +53,14 @@ def nearest_table(written: str, known: Set[TableName]) -> str:
 
 
 def cycle_problems(project: Project, analyses: Analyses) -> tuple[Problem, ...]:
-    """LS133: one problem for each circle in which tables are made from themselves, with the whole path."""
+    """Returns LS133: one problem for each cycle of tables, with the whole path."""
     tables = {table.name: table for table in project.tables}
     edges = {name: inputs_of(table, analyses) for name, table in tables.items()}
     return tuple(_cycle_problem(path, tables, analyses) for path in _cycles(edges))
 
 
 def _cycles(edges: Mapping[TableName, tuple[TableName, ...]]) -> Iterator[tuple[TableName, ...]]:
-    """Depth first; the tables of a path that was left are settled, so that each circle is found once."""
+    """Searches depth first. The tables of a finished path are settled, so that each cycle is found once."""
     settled: set[TableName] = set()
     for start in sorted(edges):
         path: list[TableName] = []

@@ -1,4 +1,4 @@
-"""Checks that every SQL text of a project can be read."""
+"""Checks that every SQL text of a project can be parsed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONDITION = "SELECT 1 FROM its_own WHERE\n"
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
-    """The analyses of the queries that can be read, and the problems of all others."""
+    """The analyses of the valid queries, and the problems of all others."""
 
     analyses: dict[TableName, SqlAnalysis]
     problems: tuple[Problem, ...]
@@ -75,7 +75,7 @@ def _condition_problems(table: TableDefinition, analyse: Callable[[str], SqlAnal
 
 
 def _not_of_the_row(condition: str, found: SqlAnalysis) -> str | None:
-    """What in a condition depends on the clock, on chance, or on other rows."""
+    """The part of a condition that depends on the clock, on chance, or on other rows."""
     if found.nondeterministic:
         return found.nondeterministic[0].name
     return of_several_rows(tokenize(condition))

@@ -1,4 +1,4 @@
-"""The tables of a project as a graph: what each reads, and in which order they are brought up to date."""
+"""The graph of a project's tables: what each reads, the order of refreshes, and the selection of tables."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lakesmith.sql.model import SqlAnalysis
 class Node:
     """A table in the graph.
 
-    ``inputs``: the tables it reads, each once, in the order its query names them (a Python table: of its parameters).
-    ``analysis`` is None for sourced and Python tables. ``notes`` are for ``explain``: what is allowed but worth knowing.
+    ``inputs``: the tables it reads, each once, in the order of its query (of a Python table: of its
+    parameters). ``analysis`` is None for sourced and Python tables.
     """
 
     definition: TableDefinition
@@ -32,7 +32,9 @@ class Node:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is allowed but makes the table differ from run to run, or gives it a column that Spark names."""
+        """Notes for ``explain``: what makes the table differ from run to run, or gives it a column that Spark
+        names.
+        """
         if self.analysis is None:
             return ()
         clocks = (f"{use} differs from run to run" for use in self.analysis.nondeterministic)
@@ -46,7 +48,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """All tables. ``levels``: the tables of one level read only tables of earlier levels; sorted by name inside."""
+    """All tables. ``levels``: the tables of a level, sorted by name, read only tables of earlier levels."""
 
     levels: tuple[tuple[TableName, ...], ...]
     _nodes: Mapping[TableName, Node]
@@ -54,7 +56,7 @@ class Graph:
 
     @property
     def order(self) -> tuple[TableName, ...]:
-        """All tables, each behind the tables it reads."""
+        """All tables, each after the tables it reads."""
         return tuple(name for level in self.levels for name in level)
 
     @property
@@ -63,19 +65,19 @@ class Graph:
         return tuple(self._nodes[name] for name in self.order)
 
     def node(self, name: TableName) -> Node:
-        """The node of a table. Raises KeyError when there is no such table."""
+        """Returns the node of a table. Raises KeyError if there is no such table."""
         return self._nodes[name]
 
     def readers(self, name: TableName) -> tuple[TableName, ...]:
-        """The tables whose queries name ``name``, sorted."""
+        """Returns the tables whose queries name ``name``, sorted."""
         return self._readers.get(name, ())
 
     def upstream(self, name: TableName) -> tuple[TableName, ...]:
-        """Every table that ``name`` is made from, near or far, in ``order``; not itself."""
+        """Returns every table that ``name`` depends on, directly or not, in ``order``, without itself."""
         return self._sorted(_reachable(name, lambda at: self._nodes[at].inputs))
 
     def downstream(self, name: TableName) -> tuple[TableName, ...]:
-        """Every table that is made from ``name``, near or far, in ``order``; not itself."""
+        """Returns every table that depends on ``name``, directly or not, in ``order``, without itself."""
         return self._sorted(_reachable(name, self.readers))
 
     def _sorted(self, names: set[TableName]) -> tuple[TableName, ...]:
@@ -83,7 +85,7 @@ class Graph:
 
 
 def build_graph(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> Graph:
-    """The graph of a project whose references are right (``check_references``).
+    """Returns the graph of a project whose references are valid (``check_references``).
 
     Args:
         project: the tables.
@@ -128,7 +130,10 @@ def _reachable(start: TableName, step: Callable[[TableName], Iterable[TableName]
 
 
 def select(graph: Graph, patterns: Sequence[str]) -> tuple[TableName, ...]:
-    """The tables that any of the patterns means, in the graph's order; all of them without a pattern.
+    """Returns the tables that match any of the patterns, in the graph's order; without a pattern, all.
+
+    A pattern is ``bronze.orders``, ``silver.*``, ``+gold.x`` (with upstream) or ``bronze.x+`` (with
+    downstream).
 
     Raises:
         UsageError: LS201 for every pattern that means no table.
@@ -167,7 +172,7 @@ _SAYS: frozenset[str] = frozenset({"_batch", "_source_file", "_source_position"}
 
 
 def ties_note(graph: Graph, node: Node) -> str | None:
-    """What to say of ties, where it is not just arrival in one input that settles them."""
+    """Returns a note on how ties of ``latest_by`` are settled, unless it is by arrival in one input alone."""
     table = node.definition
     driving = [name for name in node.inputs if name not in table.lookups]
     if not table.key or not driving:
@@ -185,7 +190,7 @@ def ties_note(graph: Graph, node: Node) -> str | None:
 
 
 def _says_arrival(graph: Graph, name: TableName) -> bool:
-    """Whether the table has the columns that say when a row arrived."""
+    """Whether the table has the columns with the arrival of a row."""
     node = graph.node(name)
     if node.definition.is_sourced:
         return True

@@ -1,4 +1,4 @@
-"""What a table reads, with the places in its files that say so, and the columns that it is certain to have."""
+"""What a table reads, with the places in its files, and the columns that it is certain to have."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ from lakesmith.sql.model import SqlAnalysis
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One reference: the name's parts as written, and where."""
+    """One reference: the parts of the name as written, and its place."""
 
     parts: tuple[str, ...]
     place: Place
 
     @property
     def name(self) -> TableName | None:
-        """The table; None when the reference does not have two parts."""
+        """The table; None if the reference does not have two parts."""
         return TableName(*self.parts) if len(self.parts) == 2 else None
 
 
 def references_of(table: TableDefinition, analyses: Mapping[TableName, SqlAnalysis]) -> Iterator[Input]:
-    """Every reference in the table's query, in its order, repeated ones too; none when its SQL could not be analysed."""
+    """Yields every reference in the table's query, in order and with repetitions. SQL without an analysis has
+    none.
+    """
     query = table.query
     if isinstance(query, PythonQuery):
         yield from (Input((name.layer, name.name), query.place) for _, name in query.arguments)
@@ -41,13 +43,13 @@ def references_of(table: TableDefinition, analyses: Mapping[TableName, SqlAnalys
 
 
 def inputs_of(table: TableDefinition, analyses: Mapping[TableName, SqlAnalysis]) -> tuple[TableName, ...]:
-    """The tables a query names, each once, in its order."""
+    """Returns the tables that a query names, each once, in order."""
     names = (reference.name for reference in references_of(table, analyses))
     return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def line_of(query: SqlQuery, line: int) -> Place:
-    """The place of a line of the query's text, counted from 1."""
+    """Returns the place of a line of the query's text, counted from 1."""
     start = query.place
     return start if start.line is None else Place(start.file, start.line + line - 1)
 
@@ -56,9 +58,10 @@ Columns = dict[TableName, tuple[str, ...] | None]
 
 
 def known_columns(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> Columns:
-    """The columns of each table in order; None where only a run can tell.
+    """Returns the columns of each table in order; None if only a run can know them.
 
-    That is so for inferred or evolving sources, Python tables, expressions without a name, and stars over such tables.
+    That is so for inferred or evolving sources, Python tables, expressions without a name, and stars over
+    such tables.
     """
     tables = {table.name: table for table in project.tables}
     found: Columns = {}

@@ -1,4 +1,4 @@
-"""From a folder to a project that is right and its graph: what every command begins with."""
+"""Loading of a valid project and its graph, with which every command begins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ CACHE = "cache"
 def load(
     root: Path, target: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[Project, Graph]:
-    """The project in the folder ``root``, for ``target`` or its default one, and the graph of its tables.
+    """Returns the project in the folder ``root``, for ``target`` or its default one, and the graph of its
+    tables.
 
     Raises:
         ProjectError: with every problem of the project, sorted by place: those of ``load_project``, LS130 to LS136.
@@ -41,7 +42,7 @@ def load(
 
 
 def graph_problems(loaded: LoadedProject, analysed: Analysed) -> tuple[Problem, ...]:
-    """Everything that is wrong between the tables, and with their SQL."""
+    """Returns every problem between the tables, and of their SQL."""
     project, analyses = loaded.project, analysed.analyses
     return (
         *analysed.problems,

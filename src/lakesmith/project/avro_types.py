@@ -1,7 +1,9 @@
-"""Avro schemas (Avro 1.12 specification) to Spark types: those that Spark's own Avro reader gives (``SchemaConverters``).
+"""Conversion of Avro schemas (Avro 1.12 specification) to the Spark types of Spark's Avro reader
+(``SchemaConverters``).
 
-``[null, T]`` is a T that may be null; ``date``, ``timestamp-millis``, ``timestamp-micros`` and ``decimal`` keep their meaning;
-``local-timestamp-*`` is ``timestamp_ntz``; enum and uuid are strings, fixed is binary, and a record inside a record is a struct.
+``[null, T]`` is a nullable T. ``date``, ``timestamp-millis``, ``timestamp-micros`` and ``decimal`` keep their
+meaning; ``local-timestamp-*`` is ``timestamp_ntz``. Enums and UUIDs are strings, fixed values are binary, and
+a nested record is a struct.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ _T = TypeVar("_T")
 
 
 class NoAvroType(ValueError):
-    """A part of a schema that has no type; says which."""
+    """A part of a schema without a Spark type; the message names the part."""
 
 
 class ContainsItself(NoAvroType):
@@ -26,7 +28,7 @@ class ContainsItself(NoAvroType):
 
 
 class AvroTypes:
-    """Finds the types in one schema; named types can be used again by their names, as the specification allows."""
+    """Lookup of types in one schema. A named type can be used again by its name, as the specification allows."""
 
     simple: ClassVar[Mapping[str, str]] = {
         "boolean": "boolean",
@@ -46,13 +48,13 @@ class AvroTypes:
     }
 
     def __init__(self, record: Mapping[str, Any]) -> None:
-        """``record``: the schema itself, the types of whose fields are to be found."""
+        """Takes the schema itself, a ``record``."""
         names = _names(record) if isinstance(record.get("name"), str) else ()
         self._named: dict[str, SqlType | None] = dict.fromkeys(names)
         self._schemas: dict[str, Mapping[str, Any]] = {}
 
     def of(self, schema: Any) -> SqlType:
-        """The Spark type of a part of the schema. Raises NoAvroType."""
+        """Returns the Spark type of a part of the schema. Raises NoAvroType."""
         if isinstance(schema, list):
             return self._union(schema)
         if isinstance(schema, dict):
@@ -64,7 +66,7 @@ class AvroTypes:
         raise NoAvroType(f"the type {json.dumps(schema)}")
 
     def named(self, schema: Any) -> Any:
-        """A part of the schema without null beside it, and without the name of a type instead of the type."""
+        """Returns a part of the schema without its null, and with the definition in place of a type's name."""
         if isinstance(schema, list):
             members = [part for part in schema if part != "null"]
             return self.named(members[0]) if len(members) == 1 else schema
@@ -73,9 +75,10 @@ class AvroTypes:
         return self._schemas.get(schema, schema) if isinstance(schema, str) else schema
 
     def default(self, schema: Any, value: Any) -> str | None:
-        """SQL of a default of a part that ``of`` was asked for; None for null. Raises NoAvroType for one that is no value of it.
+        """Returns the SQL of a default, for a part that ``of`` was asked for; None for null.
 
-        Format: Avro 1.12 specification, "Complex Types", table of field defaults; bytes are code points up to 255.
+        Raises NoAvroType if the value does not fit the type. Format: Avro 1.12 specification, "Complex
+        Types", table of field defaults; bytes are code points up to 255.
         """
         if value is None:
             return None
@@ -105,7 +108,7 @@ class AvroTypes:
         return self.default(schema, value) or f"CAST(NULL AS {self.of(schema).text})"
 
     def union(self, schema: Sequence[Any], members: Sequence[Any]) -> SqlType:
-        """The type of a union that has not just one of ``members`` beside null."""
+        """Returns the type of a union of null and several ``members``, or of none."""
         raise NoAvroType(f"the union {json.dumps(schema)}")
 
     def _union(self, schema: list[Any]) -> SqlType:
@@ -140,7 +143,7 @@ class AvroTypes:
         return found
 
     def _record(self, fields: Sequence[Any]) -> SqlType:
-        """All fields are looked at before one that fails counts: others of the schema may use the names they give."""
+        """Looks at all fields before it raises, because other fields may use the names that they define."""
         parts, failures = [], []
         for field in fields:
             try:
@@ -153,14 +156,14 @@ class AvroTypes:
 
 
 def part_of(schema: Any, name: str) -> Any:
-    """A part that a schema has to have. Raises NoAvroType."""
+    """Returns a required part of a schema. Raises NoAvroType."""
     if not isinstance(schema, dict) or schema.get(name) is None:
         raise NoAvroType(f"{json.dumps(schema)}, which has no {name}")
     return schema[name]
 
 
 def text_of(schema: Any, name: str) -> str:
-    """A text that a schema has to have. Raises NoAvroType."""
+    """Returns a required text of a schema. Raises NoAvroType."""
     return _of_kind(schema, name, str, "text")
 
 
@@ -172,13 +175,15 @@ def _of_kind(schema: Any, name: str, kind: type[_T], word: str) -> _T:
 
 
 def _names(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a named type can be called: its name without a namespace, and with its namespace."""
+    """The names of a named type: without its namespace and with it."""
     name, space = text_of(schema, "name"), schema.get("namespace")
     return (name.rpartition(".")[2], f"{space}.{name}" if space and "." not in name else name)
 
 
 def _plain_literal(kind: str, logical: Any, value: Any) -> str:
-    """SQL of a default of a type without parts. Raises ValueError and others for what is no such value."""
+    """The SQL of a default of a type without parts. Raises ValueError, among others, if the value does not
+    fit the type.
+    """
     shape = precision_and_scale(kind)
     if shape or kind == "binary":
         data = value.encode("latin-1")

@@ -19,10 +19,10 @@ _SUPPORTED: Final = (
 
 
 def avro_columns(text: str, file: str) -> tuple[Column, ...]:
-    """The fields of a record schema as columns, each with its line, its aliases and its default. None of them is ``required``:
-    that a schema leaves null out says little of deletes, which often carry only their key.
+    """Returns the fields of a record schema as columns, each with its line, aliases and default.
 
-    Raises ProjectError LS113 when the text is no JSON, no record, or a field has no Spark type (every such field).
+    No column is ``required``: deletes often have only their key, whatever the schema says of null. Raises
+    ProjectError LS113 if the text is not JSON or not a record, and for every field without a Spark type.
     """
     schema = _schema(text, file)
     columns, problems, types = [], [], AvroTypes(schema)
@@ -59,7 +59,7 @@ def _texts(schema: dict[str, Any], name: str) -> tuple[str, ...]:
 
 
 def _symbols(kind: Any) -> tuple[str, ...]:
-    """The symbols of an enum that has a default, that one first."""
+    """The symbols of an enum that has a default, the default first."""
     if not isinstance(kind, dict) or kind.get("type") != "enum" or not isinstance(kind.get("default"), str):
         return ()
     return tuple(dict.fromkeys((kind["default"], *_texts(kind, "symbols"))))

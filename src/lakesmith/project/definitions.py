@@ -1,6 +1,7 @@
-"""What a project declares, as frozen data: the words that every other package speaks, and imports from here.
+"""What a project declares, as frozen data. Other packages import these definitions from here.
 
-Nothing here reads a file: ``loader`` builds these from a folder. A field that users can set is declared with ``setting``.
+Nothing here reads a file: ``loader`` makes the definitions of a folder. A field that users can set is
+declared with ``setting``.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ FORMAT_VERSION_DEFAULT: Final = 3
 
 
 class Nulls(StrEnum):
-    """What NULL in ``latest_by`` counts as."""
+    """The order of NULL in ``latest_by``."""
 
     OLDEST = "oldest"
     NEWEST = "newest"
@@ -150,10 +151,12 @@ S = TypeVar("S", bound=Source)
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """A table: `tables/LAYER/NAME.yaml`. It is sourced (`source`), derived (a query, `from`), or of others (`external`).
+    """A table: `tables/LAYER/NAME.yaml`. It is sourced (`source`), derived (a query, `from`), or external
+    (`external`).
 
-    ``emit`` is part of ``query`` already. ``schedule`` None: it is refreshed as soon as something arrived. ``exports``: the full
-    exports that ``query`` makes versions of. ``settings_from`` says for each setting where it was written (``explain`` shows it).
+    ``emit`` is part of ``query`` already. If ``schedule`` is None, the table is refreshed as soon as
+    something arrived. ``exports``: the full exports from which ``query`` computes versions.
+    ``settings_from``: for each setting, the place where it is written.
     """
 
     name: TableName
@@ -245,40 +248,40 @@ class TableDefinition:
 
     @property
     def trusts_python(self) -> bool:
-        """Whether the author says that the Python functions in the query are deterministic."""
+        """Whether the author declares the Python functions in the query deterministic."""
         return isinstance(self.query, PythonQuery) and self.query.deterministic
 
     @property
     def checks(self) -> tuple[Rule, ...]:
-        """What every good row of the table meets: its rules, and that its required columns are not null."""
+        """The rules that every valid row meets: the table's own, and that its required columns are not null."""
         required = (_required(column, self.place) for column in self.columns if column.required)
         every = (*self.rules, *required)
         return tuple(map(_or_tombstone, every)) if self.has_topics else every
 
     @property
     def keeps_versions(self) -> bool:
-        """True when it has a row for each version of a key, with ``VALIDITY_COLUMNS``."""
+        """Whether it has a row for each version of a key, with ``VALIDITY_COLUMNS``."""
         return self.history is History.TYPE2
 
     @property
     def added_columns(self) -> tuple[str, ...]:
-        """The columns it has besides those of its source or query."""
+        """The columns in addition to those of its source or query."""
         if self.is_sourced:
             return tuple(ADDED_COLUMNS)
         return VALIDITY_COLUMNS if self.keeps_versions else ()
 
     @property
     def is_sourced(self) -> bool:
-        """True when rows enter the lake here."""
+        """Whether rows enter the lake in this table."""
         return bool(self.sources)
 
     @property
     def has_topics(self) -> bool:
-        """Whether a source is a topic in Kafka, whose slices stand for files."""
+        """Whether a source is a topic in Kafka."""
         return any(not source.has_files for source in self.sources)
 
     def sources_of(self, kind: type[S]) -> tuple[S, ...]:
-        """The sources of one of the four types."""
+        """Returns the sources of one of the four types."""
         return tuple(source for source in self.sources if isinstance(source, kind))
 
 
@@ -288,7 +291,7 @@ def _required(column: Column, place: Place) -> Rule:
 
 
 def _or_tombstone(rule: Rule) -> Rule:
-    """A record that says that its key is deleted has no values to be judged."""
+    """A tombstone has no values, so no rule applies to it."""
     return replace(rule, predicate=f"(coalesce({TOMBSTONE}, false) OR ({rule.predicate}))")
 
 
@@ -300,7 +303,8 @@ def _pairs(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 class Naming:
     """What the tables are called in the catalog. SQL and commands use the project's own names all the same.
 
-    ``layers``: the namespaces of layers that differ from their names. Tables in ``single`` are called ``layer__name``.
+    ``layers``: the namespaces of layers whose names differ. With ``single``, tables are called
+    ``layer__name``.
     """
 
     prefix: str = setting("", pattern=NAME_PATTERN)
@@ -312,11 +316,11 @@ class Naming:
     `layers`."""
 
     def namespace(self, layer: str) -> str:
-        """The namespace of a layer's tables."""
+        """Returns the namespace of a layer's tables."""
         return self.single or self.prefix + dict(self.layers).get(layer, layer)
 
     def physical(self, name: TableName) -> tuple[str, str]:
-        """The namespace and the name of a table.
+        """Returns the namespace and the name of a table.
 
         >>> Naming("shop_").physical(TableName("bronze", "orders"))
         ('shop_bronze', 'orders')
@@ -327,7 +331,9 @@ class Naming:
         return self.namespace(name.layer), table
 
     def logical(self, layer: str, physical: str) -> str | None:
-        """The name of a table of a layer, by its name in the layer's namespace; None for one that is of another layer."""
+        """Returns the table's name in its layer, by its name in the namespace; None for a table of another
+        layer.
+        """
         if not self.single:
             return physical
         begin = f"{layer}__"
@@ -340,9 +346,10 @@ AS_IN_PROJECT: Final = Naming()
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a project runs. ``type`` is ``local`` or a catalog type; the mappings are as written, env filled in.
+    """Where a project runs.
 
-    ``others``: catalogs of others, from which tables are read.
+    ``type`` is ``local`` or a catalog type. The mappings are as written, with environment variables filled
+    in. ``others``: other catalogs, from which external tables are read.
     """
 
     name: str
@@ -355,12 +362,12 @@ class Target:
 
     @property
     def is_local(self) -> bool:
-        """Whether the lake is in the project's own folder."""
+        """Whether the lake is in the project's folder."""
         return self.type == "local"
 
     @property
     def store(self) -> ObjectStore:
-        """How objects in S3 are reached: as the catalog's own settings say it of the tables' files."""
+        """The store of objects in S3, as the catalog's own settings declare it for the tables' files."""
         given = dict(self.catalog)
         region = (
             given.get("client.region") or given.get("s3.region") or _region_of(given.get("warehouse", ""))
@@ -372,7 +379,7 @@ class Target:
 
 
 def _region_of(warehouse: str) -> str | None:
-    """The region in the ARN of a table bucket; None for what is none."""
+    """The region in the ARN of a table bucket; None for any other text."""
     parts = warehouse.split(":")
     return parts[3] if warehouse.startswith("arn:") and len(parts) > 3 else None
 
@@ -381,7 +388,7 @@ def _region_of(warehouse: str) -> str | None:
 class Project:
     """A whole project. ``tables`` are sorted by name; ``secrets`` are values that must never be shown.
 
-    ``keep_warm_seconds``: how long a command in a terminal leaves Spark for the next one.
+    ``keep_warm_seconds``: how long a command in a terminal leaves Spark running for the next one.
     """
 
     root: Path
@@ -394,26 +401,26 @@ class Project:
 
     @property
     def state_dir(self) -> Path:
-        """Where this project keeps what is its own on this machine: ``.lakesmith/``."""
+        """The project's folder for its own files on this machine, ``.lakesmith/``."""
         return self.root / STATE_DIR
 
     @property
     def drafts_db(self) -> Path:
-        """The catalog of drafts: of tables as batches under way will leave them."""
+        """The catalog of drafts: tables as unfinished batches will leave them."""
         return self.state_dir / "drafts.db"
 
     @property
     def has_topics(self) -> bool:
-        """Whether a table takes a topic in Kafka: Spark needs more jars then."""
+        """Whether a table reads a topic in Kafka, for which Spark needs more jars."""
         return any(table.has_topics for table in self.tables)
 
     @property
     def has_objects(self) -> bool:
-        """Whether a table takes files in S3."""
+        """Whether a table reads files in S3."""
         return any(source.is_in_store for table in self.tables for source in table.sources)
 
     def table(self, name: TableName) -> TableDefinition:
-        """The definition of ``name``. Raises KeyError when the project has no such table."""
+        """Returns the definition of ``name``. Raises KeyError if the project has no such table."""
         for table in self.tables:
             if table.name == name:
                 return table

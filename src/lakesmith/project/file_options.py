@@ -1,4 +1,6 @@
-"""What a source declares of its files: how they are read, and what happens to those that do not fit."""
+"""What a source declares of its files: how they are read, and what happens to files and values that do not
+fit.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class OnNewColumn(StrEnum):
 
 
 class OnChangedFile(StrEnum):
-    """What to do with a file that was taken and has been changed since."""
+    """What to do with an ingested file that has changed since."""
 
     FAIL = "fail"
     IGNORE = "ignore"
@@ -34,14 +36,14 @@ class OnChangedFile(StrEnum):
 
 
 class OnBadFile(StrEnum):
-    """What to do with a file that cannot be read as a whole."""
+    """What to do with a file that cannot be read."""
 
     FAIL = "fail"
     SKIP = "skip"
 
 
 class OnErase(StrEnum):
-    """What becomes of landing files that hold rows of people who are erased."""
+    """What happens to landing files with rows of erased people."""
 
     KEEP = "keep"
     REMOVE = "remove"
@@ -56,7 +58,7 @@ class OnInexact(StrEnum):
 
 
 class OnTypeChange(StrEnum):
-    """What to do with a value that is not of its column's type."""
+    """What to do with a value of another type than its column's."""
 
     WIDEN = "widen"
     FAIL = "fail"
@@ -64,15 +66,15 @@ class OnTypeChange(StrEnum):
 
 
 def is_object(path: str) -> bool:
-    """Whether a path is that of an object in S3, or of several."""
+    """Returns whether a path is that of one or several objects in S3."""
     return path.startswith(OBJECT_SCHEME)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
-    """How objects in S3 are reached. What is None is what the environment says (``AWS_REGION``, a profile, a role).
+    """Access to objects in S3. The environment (``AWS_REGION``, a profile, a role) gives what is None.
 
-    ``endpoint``: the address of a server that is not Amazon's. ``key_id``, ``secret``, ``token``: credentials.
+    ``endpoint``: the address of a server other than Amazon's. ``key_id``, ``secret``, ``token``: credentials.
     """
 
     endpoint: str | None = None
@@ -114,7 +116,7 @@ def _one_group(pattern: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CsvOptions:
-    """Options of text formats. ``time_zone`` and the patterns are those of values in files of several formats."""
+    """Options of text formats. ``time_zone`` and the patterns apply to values in files of several formats."""
 
     header: bool = setting(True, shared=True)
     """CSV and TSV: whether the first line of each file names the columns. Columns are then matched by name,
@@ -155,10 +157,11 @@ class CsvOptions:
 
 @dataclass(frozen=True, slots=True)
 class FullExport:
-    """Where a full export says of what time it is: see [full exports](../full-exports.md).
+    """The time that a full export is of: see [full exports](../full-exports.md).
 
-    Each file is the whole table. ``path``: its group is the time, with the pattern ``format`` (None: ISO 8601). Without ``column``
-    and ``path``, the time is that of arrival. ``max_deletes``: the part of the keys (1: all) that a batch may delete without approval.
+    Each file is the whole table. ``path``: its group is the time, with the pattern ``format`` (None: ISO
+    8601). Without ``column`` and ``path``, the time is that of arrival. ``max_deletes``: the part of the keys
+    (1: all) that a batch may delete without approval.
     """
 
     column: str | None = setting(None, form=ColumnName)
@@ -179,12 +182,12 @@ class FullExport:
 
     @property
     def is_dated(self) -> bool:
-        """Whether exports tell their time."""
+        """Whether exports contain their time."""
         return self.column is not None or self.path is not None
 
 
 def export_of(given: Any) -> FullExport | None:
-    """Reads ``snapshot`` of a source; None: its files are not full exports."""
+    """Reads ``snapshot`` of a source. None: its files are not full exports."""
     from lakesmith.project.written import meant
 
     return FullExport() if given is True else meant(FullExport, given) if given else None
@@ -195,7 +198,7 @@ ENDPOINT = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 
 
 def as_here(store: ObjectStore, environ: Mapping[str, str] = os.environ) -> ObjectStore:
-    """The store, with region and endpoint from the environment where it has none."""
+    """Returns the store, with region and endpoint from the environment where it has none."""
     return replace(
         store,
         region=store.region or _first(REGION, environ),

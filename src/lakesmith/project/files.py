@@ -1,4 +1,4 @@
-"""The files of a project: the only part of loading that touches the disk, behind a seam with an in-memory twin."""
+"""Access to the files of a project, on a disk or in memory. Only this part of loading reads the disk."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ class ProjectFiles(Protocol):
         """The project's folder."""
 
     def table_paths(self) -> tuple[str, ...]:
-        """Every file below ``tables/``, sorted; hidden files and folders and ``__pycache__`` left out.
+        """Returns every file below ``tables/``, sorted, without hidden files and folders and ``__pycache__``.
 
-        Links are followed; one that leads nowhere is among the files, so that reading it says so. Raises ProjectError LS101
-        when a folder cannot be listed.
+        Links are followed. A broken link is among the files, so that reading it reports it. Raises
+        ProjectError LS101 if a folder cannot be listed.
         """
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Returns whether the file exists."""
 
     def read(self, path: str) -> str:
-        """The text of a file. Raises ProjectError LS101 when it cannot be read or is not UTF-8."""
+        """Returns the text of a file. Raises ProjectError LS101 if it cannot be read or is not UTF-8."""
 
 
 @dataclass(frozen=True)
 class FolderFiles:
-    """The project in a folder of this machine."""
+    """A project in a local folder."""
 
     root: Path
 
     def table_paths(self) -> tuple[str, ...]:
-        """Every file below ``tables/``; see ProjectFiles."""
+        """Returns every file below ``tables/``; see ProjectFiles."""
         folder = self.root / TABLES
         if not folder.exists():
             return ()
@@ -56,11 +56,11 @@ class FolderFiles:
             raise _unreadable(path.as_posix(), "a folder that can be listed", _said(error)) from error
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Returns whether the file exists."""
         return (self.root / path).is_file()
 
     def read(self, path: str) -> str:
-        """The text of a file, a byte order mark taken off; see ProjectFiles."""
+        """Returns the text of a file without its byte order mark; see ProjectFiles."""
         try:
             return (self.root / path).read_text(encoding="utf-8-sig")
         except UnicodeDecodeError as error:
@@ -71,28 +71,28 @@ class FolderFiles:
 
 @dataclass(frozen=True)
 class MemoryFiles:
-    """The project as a mapping of paths to texts."""
+    """A project as a mapping of paths to texts."""
 
     texts: Mapping[str, str]
     root: Path = Path()
 
     def table_paths(self) -> tuple[str, ...]:
-        """Every path below ``tables/``; see ProjectFiles."""
+        """Returns every path below ``tables/``; see ProjectFiles."""
         return tuple(sorted(path for path in self.texts if path.startswith(f"{TABLES}/")))
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a text."""
+        """Returns whether there is a text for the path."""
         return path in self.texts
 
     def read(self, path: str) -> str:
-        """The text; see ProjectFiles."""
+        """Returns the text; see ProjectFiles."""
         if path not in self.texts:
             raise _unreadable(path, "a file that can be read", "No such file or directory")
         return self.texts[path]
 
 
 def _files_below(folder: Path, above: frozenset[str] = frozenset()) -> Iterator[Path]:
-    """The files that are not hidden, through links as well, but for those that lead back to a folder ``above``."""
+    """The files that are not hidden. Links are followed, except to a folder ``above``."""
     real = os.path.realpath(folder)
     if real in above:
         return

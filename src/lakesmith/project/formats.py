@@ -1,7 +1,8 @@
-"""The formats that landing files can have, and what a source may say of each. To add a format, begin here.
+"""The formats of landing files and the options that each has. To add a format, begin here.
 
-A new format is a name in ``FileFormat`` and a line in ``FORMATS``. How its files are read is said in one file each below
-``lakesmith.sources.formats`` (without Spark) and ``lakesmith.spark.read.formats``.
+A new format is a name in ``FileFormat`` and a line in ``FORMATS``. One file each in
+``lakesmith.sources.formats`` (without Spark) and in ``lakesmith.spark.read.formats`` says how its files are
+read.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ OF_SOME_FORMATS: Final = _DELIMITED
 
 @dataclass(frozen=True, slots=True)
 class FormatSettings:
-    """What a source of one format may say.
+    """The settings of one format.
 
-    ``endings`` of file names that tell the format, before ``.gz``; ``options``: those of ``OF_SOME_FORMATS`` that it has;
-    ``delimiter``: the usual one.
+    ``endings``: the file name endings that identify it, before ``.gz``. ``options``: those of
+    ``OF_SOME_FORMATS`` that it has. ``delimiter``: its default delimiter.
     """
 
     endings: tuple[str, ...]
@@ -59,7 +60,7 @@ FORMATS: Final[Mapping[FileFormat, FormatSettings]] = {
 
 
 def format_by_ending(name: str) -> FileFormat | None:
-    """The format that the ending of a file's name tells; None when it tells none.
+    """Returns the format that a file name's ending identifies; None if it identifies no format.
 
     >>> format_by_ending("Orders.JSONL.gz")
     <FileFormat.JSON: 'json'>
@@ -81,7 +82,7 @@ _UNICODE: Final = {
 
 
 def usual_name(encoding: str) -> str:
-    """The name that both know, for what has several; any other as it is.
+    """Returns the name of an encoding that both Python and Java know; an unknown encoding stays as it is.
 
     >>> usual_name("utf16"), usual_name("latin-1"), usual_name("windows_1252"), usual_name("Shift_JIS")
     ('UTF-16', 'ISO-8859-1', 'windows-1252', 'Shift_JIS')
@@ -104,7 +105,7 @@ _QUOTED: Final = re.compile(r"'[^']*'")
 
 
 def wrong_pattern(pattern: str) -> str | None:
-    """What is wrong with a pattern, in words; None if nothing is to be seen.
+    """Returns what is wrong with a date pattern; None if no fault is found.
 
     >>> wrong_pattern("dd/MM/yyyy HH:mm"), wrong_pattern("yyyy-MM-dd'T'HH:mm:ss")
     (None, None)

@@ -1,9 +1,9 @@
-"""Settings of tables with a key: how versions are ordered and kept.
+"""Settings of tables with a key: how versions are ordered and kept, and what full exports delete.
 
-Full exports: sources of which each file is the whole table, and the query of a keyed table that is made from them.
-
-The table of files keeps all rows of all files. The keyed table works out from them what each export changed: a key that an export has not
-and the one before it has is deleted at the export's time. So a late export takes its place, and one that is taken out leaves no trace.
+The files of a full export are each the whole table, and the sourced table keeps all rows of all files. The
+keyed table computes from them what each export changed: a key that was in the previous export and is not in
+this one is deleted at the time of this one. So a late export takes its place in the order, and an export that
+is removed leaves no trace.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _OWN: Final = ("_lakesmith_at", "_lakesmith_export", "_lakesmith_next", "_lakesm
 
 
 def export_of_source(settings: Any) -> FullExport | None:
-    """Returns the full export of a table's one source, as its file has it; None: it is wrong, or there is none."""
+    """Returns the full export of a table's only source as it is written; None if there is no such export, or
+    a wrong one.
+    """
     one = next(iter(settings.values()), None) if isinstance(settings, dict) else settings
     try:
         return export_of(one.files.snapshot) if one is not None and one.files is not None else None
@@ -55,7 +57,11 @@ def wrong_export(export: FullExport | None, place: Place) -> Iterator[Problem]:
 
 
 def keyed_query(table: TableName, key: Sequence[str], export: FullExport, place: Place) -> SqlQuery:
-    """The versions of each key: one for each export that has it, and a delete at the time of the first export after those that has not."""
+    """Returns the query of the versions of each key.
+
+    A key has a version for each export that contains it, and a delete at the time of the next export that
+    does not.
+    """
     at, this, following, again, other = map(quoted, (_OWN[0], _OWN[1], _OWN[2], _OWN[3], _OWN[4]))
     keys = ", ".join(map(quoted, key))
     known = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in key)
@@ -99,7 +105,9 @@ class VersionReader(DraftReader):
     exports: FullExport | None
 
     def versions(self) -> dict[str, Any]:
-        """The settings of keyed tables. Those that were written for a whole folder do not concern the others in it."""
+        """Returns the settings of keyed tables. Those that a folder shares do not concern its tables without
+        a key.
+        """
         key = () if self.is_sourced else self.names("key")
         if key:
             if self.exports is not None:
@@ -135,7 +143,7 @@ class VersionReader(DraftReader):
         return Nulls.NEWEST
 
     def _history(self, ordering: Sequence[str]) -> dict[str, Any]:
-        """``ordering``: the columns of key and latest_by, which make a version what it is."""
+        """``ordering``: the columns of key and latest_by, which identify a version."""
         setting, own_track = self.find("history"), find([self.draft.own], "track")
         table = self.draft.files.name
         if setting is None or setting.value is not History.TYPE2:

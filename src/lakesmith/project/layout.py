@@ -1,4 +1,6 @@
-"""Which files make which table, ``tables/<layer>/**/NAME.yaml``, ``.sql``, ``.py`` and ``_defaults.yaml``, and what they set."""
+"""The files of each table, ``tables/<layer>/**/NAME.yaml``, ``.sql``, ``.py`` and ``_defaults.yaml``, and
+their settings.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ RESERVED_LAYER = "lakesmith"
 
 @dataclass(frozen=True, slots=True)
 class TableFiles:
-    """The files of one table, as paths; at least one of them is there."""
+    """The paths of the files of one table. At least one of them exists."""
 
     name: TableName
     yaml: str | None = None
@@ -37,20 +39,22 @@ class TableFiles:
 
     @property
     def main(self) -> str:
-        """The file that stands for the table: its YAML, or else its query."""
+        """The main file of the table: its YAML, or else its query."""
         return self.yaml or self.sql or self.py or ""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the files under ``tables/`` are. ``defaults`` are paths of ``_defaults.yaml`` files, outermost first."""
+    """The files below ``tables/`` by their role. ``defaults``: paths of ``_defaults.yaml`` files, outermost
+    first.
+    """
 
     tables: tuple[TableFiles, ...]
     defaults: tuple[str, ...]
     problems: tuple[Problem, ...]
 
     def defaults_for(self, table: TableFiles) -> tuple[str, ...]:
-        """The ``_defaults.yaml`` files above a table, outermost first."""
+        """Returns the ``_defaults.yaml`` files above a table, outermost first."""
         folders = {str(folder) for folder in PurePosixPath(table.main).parents}
         return tuple(path for path in self.defaults if str(PurePosixPath(path).parent) in folders)
 
@@ -63,7 +67,7 @@ class _Sorting:
 
 
 def layout(paths: Iterable[str]) -> Layout:
-    """Sorts the paths below ``tables/``. Problems: LS110 a file in the wrong place, LS111 two tables of one name."""
+    """Sorts the paths below ``tables/``. Problems: LS110 a misplaced file, LS111 two tables with one name."""
     sorting = _Sorting()
     for path in sorted(paths):
         _sort(PurePosixPath(path), sorting)
@@ -137,7 +141,7 @@ def _twice(tables: list[TableFiles]) -> Iterable[Problem]:
 class Draft:
     """A table whose files were read.
 
-    ``defaults`` are the levels above it, nearest first; not ``complete`` when one of them could not be read.
+    ``defaults``: the levels above it, nearest first. Without ``complete``, one of them could not be read.
     """
 
     files: TableFiles
@@ -147,17 +151,17 @@ class Draft:
 
     @property
     def settings(self) -> Any:
-        """What the table's own YAML says."""
+        """The settings in the table's own YAML."""
         return self.own.model
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """Where a shared setting is looked for, nearest first."""
+        """The levels in which a shared setting is looked up, nearest first."""
         return (self.own, *self.defaults)
 
     @property
     def place(self) -> Place:
-        """Where the table is declared."""
+        """The place of the table's declaration."""
         return Place(self.files.main, 1)
 
 

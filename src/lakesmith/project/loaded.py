@@ -1,7 +1,7 @@
 """A loaded project, and the cache of it: an idle command imports neither the YAML reader nor the models.
 
-A cached project counts only for the same texts, folder, target and code. One that has problems, or a target that takes values
-from the environment, is never cached: secrets are not written to disk.
+A cached project counts only for the same texts, folder, target and code. One that has problems, or a target
+that takes values from the environment, is never cached: secrets are not written to disk.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from lakesmith.project.files import ProjectFiles
 
 @dataclass(frozen=True, slots=True)
 class LoadedProject:
-    """A project and what is wrong with it.
+    """A project and its problems.
 
-    With ``problems``, ``project`` has only the tables that are right; ``declared`` are the names of all of them.
+    With ``problems``, ``project`` has only the valid tables, and ``declared`` the names of all.
     ``uses_environment``: the target takes values from environment variables.
     """
 
@@ -37,7 +37,7 @@ class LoadedProject:
 
 
 def sorted_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """The problems by place and code, each once."""
+    """Returns the problems by place and code, each once."""
     return tuple(sorted(dict.fromkeys(problems), key=_by_place))
 
 
@@ -60,9 +60,10 @@ _CODE: Final = (Path(__file__).parent, Path(__file__).parent.parent / "quality")
 def load_cached(
     files: ProjectFiles, target: str | None, environ: Mapping[str, str], folder: Path
 ) -> LoadedProject:
-    """As ``loader.parse_project``, from what is kept in ``folder`` when nothing has changed since.
+    """Returns what ``loader.parse_project`` returns, from the cache in ``folder`` if nothing has changed
+    since.
 
-    A folder that cannot be written makes the next command slower and nothing else.
+    If the folder cannot be written, only the next command is slower.
     """
     cache, key = Cache(folder, "project", _code(), limits.PROJECTS_KEPT), f"{files.root}\0{target}"
     found = _kept(cache.load(key), files)
@@ -84,7 +85,7 @@ def _parse(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) 
 
 @dataclass
 class _Recorded:
-    """Files that remember which of them were read: those the project depends on."""
+    """Files that record which of them were read, because the project depends on these."""
 
     files: ProjectFiles
     texts: dict[str, str] = field(default_factory=dict)

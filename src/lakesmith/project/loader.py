@@ -1,6 +1,6 @@
-"""A project's folder to its frozen definitions, with all of its problems at once.
+"""Loading of a project: from its folder to frozen definitions, with all problems at once.
 
-Reading (``files``) and parsing are apart: everything here works on ``ProjectFiles``, on a disk or in memory.
+Only ``files`` reads the disk; everything here works on ``ProjectFiles``.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ _MENDED_BY_DEFAULTS: Final = frozenset({"LS104", "LS121"})
 def load_project(
     root: Path, target: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> LoadedProject:
-    """Reads the project in the folder ``root`` for ``target`` (None: its default one).
+    """Reads the project in the folder ``root`` for ``target`` (None: its default target).
 
-    Nothing is raised for a project that is wrong: ``problems`` has everything, sorted by place. No code of the project
-    is run. LS101 a file cannot be read or parsed; LS102 a key twice; LS103 an unknown setting; LS104 a missing one; LS105 a
-    wrong value; LS106 a variable, LS107 an environment variable that is not set; LS110 a misplaced file; LS111 two tables of
-    one name; LS112 sourced and derived, or neither; LS113 an Avro schema; LS114 a column type; LS115 a partition field;
-    LS116, LS117 a Python query; LS119 no project; LS120 no such target; LS124 no such other catalog; LS18x rules.
+    A wrong project raises nothing: ``problems`` has every problem, sorted by place. No code of the project is
+    run. LS101 a file cannot be read or parsed; LS102 a duplicate key; LS103 an unknown setting; LS104 a
+    missing one; LS105 a wrong value; LS106 a variable, LS107 an environment variable that is not set; LS110 a
+    misplaced file; LS111 two tables of one name; LS112 sourced and derived, or neither; LS113 an Avro schema;
+    LS114 a column type; LS115 a partition field; LS116, LS117 a Python query; LS119 no project; LS120 an
+    unknown target; LS124 an unknown other catalog; LS18x rules.
     """
     return parse_project(FolderFiles(root.absolute()), target, environ)
 
 
 def parse_project(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) -> LoadedProject:
-    """The project in ``files``; see load_project."""
+    """Returns the project in ``files``; see load_project."""
     problems: list[Problem] = []
     try:
         header = read_header(files, target, environ)
@@ -81,7 +82,7 @@ def _project(files: ProjectFiles, header: Header | None, tables: tuple[TableDefi
 
 
 def _same_names(target: Target, found: Layout) -> Iterator[Problem]:
-    """LS123: two tables that would be one in the target's catalog."""
+    """LS123: two tables that would have one name in the target's catalog."""
     known: dict[tuple[str, str], TableName] = {}
     for table in found.tables:
         physical = target.naming.physical(table.name)
@@ -93,7 +94,7 @@ def _same_names(target: Target, found: Layout) -> Iterator[Problem]:
 
 
 def _with_store(table: TableDefinition, target: Target) -> TableDefinition:
-    """The table, whose sources in S3 know how that is reached on the target."""
+    """The table, with the target's store in its sources in S3."""
     if not any(source.is_in_store for source in table.sources):
         return table
     sources = (
@@ -103,7 +104,7 @@ def _with_store(table: TableDefinition, target: Target) -> TableDefinition:
 
 
 class _Tables:
-    """Reads the files of all tables, then builds the definitions of those that could be read."""
+    """Reader of all tables: first their files, then the definitions of those that could be read."""
 
     def __init__(
         self, files: ProjectFiles, header: Header | None, found: Layout, problems: list[Problem]
@@ -114,7 +115,7 @@ class _Tables:
         self._problems = problems
 
     def definitions(self) -> tuple[TableDefinition, ...]:
-        """All tables that have no problem, sorted by name, each name once."""
+        """Returns all tables without a problem, sorted by name, each name once."""
         levels = {
             path: self._level(path, defaults_model(TableBuilder.kind)) for path in self._layout.defaults
         }

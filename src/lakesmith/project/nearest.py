@@ -1,4 +1,4 @@
-"""Names that were probably meant."""
+"""Suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most like ``name``, whatever the case; None when none is like it."""
+    """Returns the known name most similar to ``name``, in any case; None if none is similar."""
     from difflib import get_close_matches
 
     by_folded = {candidate.lower(): candidate for candidate in sorted(known)}
@@ -16,12 +16,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:
-    """The names in their order, with commas; of very many only the first."""
+    """Returns the names with commas; of very many only the first."""
     every = list(names)
     return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
-    """A hint: ``did you mean key?``, or ``otherwise``."""
+    """Returns a hint: ``did you mean key?``, or ``otherwise``."""
     found = nearest(name, known)
     return f"did you mean {found}?" if found else otherwise

@@ -1,4 +1,4 @@
-"""``lakesmith.yaml``: its settings, and the project's name, variables, target and defaults that it gives."""
+"""``lakesmith.yaml``: its settings, and what a project takes from it for one target."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ProjectForm:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What ``lakesmith.yaml`` says, for one target. ``defaults`` is its level of settings, if it has any."""
+    """The content of ``lakesmith.yaml`` for one target. ``defaults``: its level of settings, if it has any."""
 
     name: str
     target: Target
@@ -105,8 +105,8 @@ class Header:
 def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) -> Header:
     """Reads ``lakesmith.yaml`` for the target called ``target``, or for the default one.
 
-    Raises ProjectError with everything that is wrong: LS119 there is no such file, LS120 no such target, LS122 a setting
-    of Spark that would change what texts say, LS101 to LS107.
+    Raises ProjectError with every problem: LS119 no such file, LS120 an unknown target, LS122 a setting of
+    Spark that would change the meaning of texts, LS101 to LS107.
     """
     if not files.exists(PROJECT_FILE):
         hint = "go to the project's folder or name it with --project; lakesmith init makes a new one"
@@ -254,7 +254,9 @@ def _variables(document: Document, path: YamlPath) -> dict[str, str]:
 
 
 def _target_variables(document: Document, chosen: str, filler: Filler) -> dict[str, str]:
-    """The target's own variables, with what they name of the project's and of the environment filled in."""
+    """The target's own variables, with references to variables of the project and of the environment filled
+    in.
+    """
     path = ("targets", chosen, "vars")
     return {
         name: filler.text(value, document.text_place(*path, name))
@@ -263,7 +265,9 @@ def _target_variables(document: Document, chosen: str, filler: Filler) -> dict[s
 
 
 def _filled(document: Document, chosen: str, filler: Filler, named: Filler) -> Document:
-    """The document with its references filled in; other targets stay as they are: their variables need not be set here."""
+    """The document with its references filled in. Other targets stay as they are: their variables need not be
+    set here.
+    """
     without_environ = Filler(filler.variables)
     value = {key: without_environ.value(document, (key,)) for key in document.value if key != "targets"}
     targets = document.value.get("targets")
@@ -274,7 +278,7 @@ def _filled(document: Document, chosen: str, filler: Filler, named: Filler) -> D
 
 
 def _filled_target(document: Document, chosen: str, filler: Filler, named: Filler) -> object:
-    """The target's settings; of its own variables it is known already what they are."""
+    """The target's settings, whose own variables are filled in already."""
     path: YamlPath = ("targets", chosen)
     written = document.at(path)
     if not isinstance(written, dict):

@@ -1,4 +1,4 @@
-"""Python queries, read from their syntax tree: a project's code is never run while it is loaded."""
+"""Python queries, read from their syntax tree. A project's code is never run while it is loaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakesmith.project.nearest import did_you_mean, nearest
 
 @dataclass(frozen=True, slots=True)
 class PythonSettings:
-    """What a table's YAML says of its function. ``inputs`` are tables by parameter; ``place`` is where they stand."""
+    """The settings of a table's function. ``inputs``: tables by parameter; ``place``: where they are written."""
 
     function: str
     inputs: Mapping[str, TableName]
@@ -23,10 +23,10 @@ class PythonSettings:
 
 
 def python_query(source: str, file: str, root: Path, settings: PythonSettings) -> PythonQuery:
-    """The function in a file and the table for each of its parameters.
+    """Returns the function in a file and the table for each of its parameters.
 
-    Raises ProjectError: LS101 the file is not Python, LS116 no such function, LS117 a parameter without a table, an
-    input without a parameter, or a kind of parameter that cannot be filled.
+    Raises ProjectError: LS101 the file is not Python, LS116 no such function, LS117 a parameter without a
+    table, an input without a parameter, or a kind of parameter that cannot be filled.
     """
     function = _function(_tree(source, file), file, settings)
     problems: list[Problem] = []

@@ -19,7 +19,7 @@ _SHORTEST_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When `lakesmith up` brings a table up to date: by a cron expression, or again and again.
+    """When `lakesmith up` refreshes a table: by a cron expression, or at an interval.
 
     One of ``cron`` and ``every`` (in seconds) is set.
     """
@@ -44,7 +44,7 @@ SCHEDULE_FORMS: Final = short_or_long(str, Schedule)
 
 
 def schedule_of(written: Any) -> Schedule | None:
-    """Reads a schedule as it is written, a text or a mapping; None: ``on arrival``. Raises WrongValue."""
+    """Reads a schedule from a text or a mapping; None: ``on arrival``. Raises WrongValue."""
     if isinstance(written, str):
         if " ".join(written.lower().split()) == ON_ARRIVAL:
             return None

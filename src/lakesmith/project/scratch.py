@@ -1,4 +1,4 @@
-"""Where what can be made again goes, caches and logs: into the project, or beside it where the project cannot be written."""
+"""Folders for caches and logs: in the project, or elsewhere if the project cannot be written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from lakesmith.project.definitions import STATE_DIR
 
 
 def user_cache(environ: Mapping[str, str] = os.environ) -> Path:
-    """The user's cache folder: ``$LAKESMITH_CACHE``, else ``$XDG_CACHE_HOME/lakesmith``, else ``~/.cache/lakesmith``. Not made here."""
+    """Returns the user's cache folder, which may not exist.
+
+    It is ``$LAKESMITH_CACHE``, else ``$XDG_CACHE_HOME/lakesmith``, else ``~/.cache/lakesmith``.
+    """
     if environ.get("LAKESMITH_CACHE"):
         return Path(environ["LAKESMITH_CACHE"]).expanduser()
     if environ.get("XDG_CACHE_HOME"):
@@ -22,10 +25,11 @@ def user_cache(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def scratch_folder(root: Path) -> Path:
-    """The project's ``.lakesmith``, if it can be written or made; else a folder of the project's own in the user's cache, or else
-    in the system's temporary folder.
+    """Returns the folder for caches and logs of a project.
 
-    A project can be read where it cannot be written: by other users, from a mounted backup, in a container.
+    It is the project's ``.lakesmith`` if that can be written or created, else a folder in the user's cache,
+    or else in the system's temporary folder. A project can be read where it cannot be written: by other
+    users, from a mounted backup, in a container.
     """
     state_dir = root / STATE_DIR
     if can_write(state_dir):
@@ -38,7 +42,10 @@ def scratch_folder(root: Path) -> Path:
 
 
 def own_temporary() -> Path:
-    """A folder of this user's alone in the system's temporary one, where others might have made it first, with what they like in it."""
+    """Returns a folder of this user in the system's temporary folder.
+
+    If another user owns the folder of that name, its content cannot be trusted, so a new folder is created.
+    """
     folder = Path(tempfile.gettempdir(), f"lakesmith-{os.getuid()}")
     with suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -48,7 +55,9 @@ def own_temporary() -> Path:
 
 
 def can_write(folder: Path) -> bool:
-    """Whether files can be made in the folder, or in the nearest that there is above it. Nothing is written to find out."""
+    """Returns whether files can be created in the folder, or in its nearest existing parent. Nothing is
+    written.
+    """
     while not os.path.lexists(folder) and folder != folder.parent:
         folder = folder.parent
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)

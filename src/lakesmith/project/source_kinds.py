@@ -77,10 +77,10 @@ def _numbers(given: list[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Files in a folder; each file is taken exactly once.
+    """Files in a folder; each file is ingested exactly once.
 
-    The base of the four types of sources, which answer the questions that differ from one to the next. ``path`` is as written:
-    relative to the project's folder, absolute, or a URI. ``store``: how objects in S3 are reached.
+    The base of the four types of sources, which answer the questions that differ between them. ``path`` is as
+    written: relative to the project's folder, absolute, or a URI. ``store``: access to objects in S3.
     """
 
     name: str
@@ -163,13 +163,13 @@ class Source:
 
     @property
     def origin(self) -> str:
-        """Where the rows come from, for people."""
+        """The origin of the rows, for messages."""
         since = f" since {self.since}" if self.since else ""
         return f"{self.path}{'' if self.path.endswith('/') else '/'}{self.pattern}{since}"
 
     @property
     def record_format(self) -> str:
-        """How records are written, for people."""
+        """The format of the records, for messages."""
         return self.format.value
 
 
@@ -182,11 +182,12 @@ class FileSource(Source):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSource(Source):
-    """Events that are posted over HTTP to `lakesmith up`; each is taken exactly once.
+    """Events that are posted over HTTP to `lakesmith up`; each is ingested exactly once.
 
-    ``url_path``: the path they are posted to. ``tokens``: environment variables with the accepted bearer tokens; empty: none is needed.
-    ``takes_bad``: invalid events are accepted and go to quarantine, else their request is refused. ``event_id``: the columns that
-    identify an event; empty: nothing does. ``max_rate`` is in events a second (None: no limit), the sizes are in bytes.
+    ``url_path``: the path to post to. ``tokens``: environment variables with the accepted bearer tokens;
+    empty: no token is needed. ``takes_bad``: invalid events are accepted and go to quarantine, else their
+    request is refused. ``event_id``: the columns that identify an event; empty: no column does. ``max_rate``
+    is in events a second (None: no limit), sizes are in bytes.
     """
 
     url_path: str = setting(key="path", pattern=PATH_PATTERN)
@@ -221,9 +222,10 @@ class HttpSource(Source):
 class PostgresSource(Source):
     """A table in PostgreSQL, of which each change is a row: see [lookups](../lookups.md).
 
-    ``connection``: the environment variable with its URL. ``key``: the columns that identify a row. It is read again when
-    ``refresh_seconds`` have passed: the whole table, so that deleted rows are noticed; or, with ``growing``, the rows whose value in
-    that column is at most ``overlap`` (an interval in PostgreSQL's words, or a number) below the greatest. ``binary``: the columns of bytes.
+    ``connection``: the environment variable with its URL. ``key``: the columns that identify a row. It is
+    read again after ``refresh_seconds``: the whole table, so that deleted rows are noticed; or, with
+    ``growing``, the rows whose value in that column is at most ``overlap`` (an interval in PostgreSQL's
+    syntax, or a number) below the greatest. ``binary``: the columns of bytes.
     """
 
     connection: str = setting(pattern=VARIABLE_PATTERN)
@@ -259,11 +261,12 @@ class PostgresSource(Source):
 class KafkaSource(Source):
     """A topic in Kafka, of which each record is a row: see [Kafka](../kafka.md).
 
-    ``connection``: the environment variable that says how its brokers are reached. ``avro_schema``: the schema of its values, as JSON;
-    None: they are JSON objects. ``schema_ids``: the registry's numbers of their schema, one of which stands before each value;
-    empty: values in Avro have none, those of JSON may have any. ``json_keys``: a tombstone's columns are those of its key.
-    ``from_end``: the first batch leaves out the records that are there. ``skips_gone`` and ``restarts``: whether a run goes on when
-    records are gone, or when the topic was deleted and created again.
+    ``connection``: the environment variable with the address of its brokers. ``avro_schema``: the schema of
+    its values, as JSON; None: they are JSON objects. ``schema_ids``: the registry's numbers of their schema,
+    one of which precedes each value; empty: values in Avro have none, those of JSON may have any.
+    ``json_keys``: a tombstone's columns are those of its key. ``from_end``: the first batch leaves out the
+    existing records. ``skips_gone`` and ``restarts``: whether a run goes on if records are gone, or if the
+    topic was deleted and created again.
     """
 
     connection: str = setting(pattern=VARIABLE_PATTERN)

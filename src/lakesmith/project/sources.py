@@ -1,4 +1,4 @@
-"""Reads ``source`` of a table, and the defaults above it, as sources."""
+"""Reading of the sources of a table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HAS_NO_COLUMNS: Final = {"http": "events", "postgres": "rows of PostgreSQL", "k
 
 @dataclass(frozen=True, slots=True)
 class SourceReader:
-    """Reads the sources of one table. ``takes_bad``: see HttpSource; ``avro_schema``: its text.
+    """Reader of the sources of one table. ``takes_bad``: see HttpSource; ``avro_schema``: its text.
 
     ``problems`` collects LS104 (no format, no kind, no columns) and LS105 (a wrong value).
     """
@@ -62,7 +62,7 @@ class SourceReader:
         return tuple(ordered)
 
     def places(self) -> Iterator[tuple[str, Place]]:
-        """Yields where each option of each source was written: ``source.files.min_age`` and the line."""
+        """Yields where each option of each source is written: ``source.files.min_age`` and the line."""
         for name, model, path in _declared(self.own):
             for kind in _kinds_of(model):
                 level = Level(self.own.document, getattr(model, kind), (*path, kind))
@@ -162,12 +162,12 @@ class SourceReader:
         )
 
     def _landing(self, name: str, place: Place) -> dict[str, Any]:
-        """What sources have in common whose files lakesmith writes."""
+        """The fields of sources whose files lakesmith writes."""
         path = f"{INTAKE_FOLDER}/{self.table}/{name}"
         return {"name": name, "path": path, "format": FileFormat.JSON, "place": place, "pattern": "*.jsonl"}
 
     def _levels(self, level: Level) -> list[Level]:
-        """Where the options of a source are looked for, nearest first."""
+        """The levels in which the options of a source are looked up, nearest first."""
         above = (each.below("source", "files") for each in self.defaults)
         return [level, *(each for each in above if each is not None)]
 
@@ -184,7 +184,7 @@ class SourceReader:
 
 
 def _declared(own: Level) -> Iterator[tuple[str | None, Any, YamlPath]]:
-    """The sources with their names, None for a single one, and where they stand."""
+    """The sources with their names (None for a single one) and paths in the document."""
     source = own.model.source
     if isinstance(source, dict):
         yield from ((name, each, (*own.path, "source", name)) for name, each in source.items())

@@ -1,4 +1,4 @@
-"""Spark SQL types, taken apart, put together, and in the one spelling that is the same in Spark and in Iceberg."""
+"""Spark SQL types: parsed, composed, and in the one spelling that is the same in Spark and in Iceberg."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MAX_PRECISION: Final = 38
 
 
 class TypeProblem(ValueError):
-    """A type that cannot be used; ``hint`` says what to write."""
+    """A type that cannot be used. ``hint`` says what to write."""
 
     def __init__(self, what: str, hint: str | None = None) -> None:
         super().__init__(what)
@@ -57,9 +57,10 @@ class TypeProblem(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A Spark SQL type as far as its parts have names: ``outer`` is struct, array or map, or empty for all others.
+    """A Spark SQL type with its named parts. ``outer`` is struct, array or map, or empty for all others.
 
-    An array's part is called ``element``, a map's ``key`` and ``value``. ``text`` is the type as it was written.
+    The part of an array is called ``element``, those of a map ``key`` and ``value``. ``text`` is the type as
+    written.
     """
 
     outer: str = ""
@@ -68,24 +69,24 @@ class SqlType:
 
     @property
     def has_fields(self) -> bool:
-        """Whether there is a struct in it."""
+        """Whether it contains a struct."""
         return self.outer == "struct" or any(part.has_fields for _, part in self.parts)
 
     @property
     def has_odd_keys(self) -> bool:
-        """Whether there is a map in it whose keys are no texts, which JSON does not have."""
+        """Whether it contains a map whose keys are not texts; JSON has no such maps."""
         is_odd = self.outer == "map" and self.parts[0][1].text != "string"
         return is_odd or any(part.has_odd_keys for _, part in self.parts)
 
     @property
     def is_typeless(self) -> bool:
-        """Whether no value but null, or a list or a map without one, was ever of it: files have such columns, a table has not."""
+        """Whether it has no values but null and empty lists or maps. Files have such columns, tables do not."""
         if self.outer == "struct":
             return bool(self.parts) and all(part.is_typeless for _, part in self.parts)
         return self.parts[-1][1].is_typeless if self.outer else self.text == "void"
 
     def leaves(self) -> Iterator[SqlType]:
-        """The types in it, at any depth, that have no parts; itself where it is one."""
+        """Returns the types without parts in it, at any depth; for a type without parts, itself."""
         if not self.outer:
             yield self
         for _, part in self.parts:
@@ -93,8 +94,10 @@ class SqlType:
 
 
 def normal_type(text: str) -> str:
-    """The type in one spelling, lower case but for the names of struct fields, without spaces; names are quoted where they
-    have to be.
+    """Returns the type in one spelling: lower case except for the names of struct fields, without spaces, and
+    with names quoted where necessary.
+
+    Raises TypeProblem if it is not a type, or not one that Iceberg has.
 
     Raises TypeProblem when it is no type or one that Iceberg does not have.
 
@@ -105,7 +108,7 @@ def normal_type(text: str) -> str:
 
 
 def parse_type(text: str) -> SqlType:
-    """Takes a type apart, one that Iceberg does not have as well. Raises ValueError when it is none.
+    """Parses a type, even one that Iceberg does not have. Raises ValueError if it is not a type.
 
     >>> parse_type("struct<`a b`:array<int>>").parts[0][0]
     'a b'
@@ -117,7 +120,7 @@ def parse_type(text: str) -> SqlType:
 
 
 def composed(outer: str, parts: Sequence[tuple[str, SqlType]]) -> SqlType:
-    """A struct, array or map of these parts.
+    """Returns a struct, array or map of these parts.
 
     >>> composed("struct", [("a b", parse_type("int"))]).text
     'struct<`a b`:int>'
@@ -128,7 +131,7 @@ def composed(outer: str, parts: Sequence[tuple[str, SqlType]]) -> SqlType:
 
 
 def precision_and_scale(text: str) -> tuple[int, int] | None:
-    """``decimal(10,2)`` -> (10, 2); None for other types.
+    """Returns (10, 2) for ``decimal(10,2)``; None for other types.
 
     >>> precision_and_scale("decimal(10, 2)")
     (10, 2)
@@ -176,13 +179,13 @@ def _unknown(word: str) -> TypeProblem:
 
 
 class _Reader:
-    """Reads a type from its text; ``name`` is what stands before the type of a struct's field."""
+    """Parser of a type's text. ``name``: the name before the type of a struct's field."""
 
     def __init__(self, text: str, name: re.Pattern[str]) -> None:
         self._text, self._name, self._at = text, name, 0
 
     def whole(self) -> SqlType:
-        """The type that the text is."""
+        """Returns the type of the whole text."""
         self._skip_blanks()
         found = self._type()
         if self._at < len(self._text):

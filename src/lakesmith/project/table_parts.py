@@ -65,13 +65,13 @@ _OWN_PREFIX: Final = "_lakesmith_"
 
 
 def is_taken(column: str) -> bool:
-    """Whether no table can have a column of this name, in any case: Iceberg or lakesmith itself uses it."""
+    """Returns whether Iceberg or lakesmith reserves a column's name, in any case."""
     folded = column.lower()
     return folded in _TAKEN_COLUMNS or folded.startswith(_OWN_PREFIX)
 
 
 class OnBadRow(StrEnum):
-    """What a row that breaks a rule or does not parse does to its batch."""
+    """What a bad row, which breaks a rule or cannot be parsed, does to its batch."""
 
     QUARANTINE = "quarantine"
     FAIL = "fail"
@@ -86,7 +86,7 @@ class History(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableName:
-    """A table's logical name: ``layer.name``, e.g. ``bronze.orders``."""
+    """A table's logical name, ``layer.name``, such as ``bronze.orders``."""
 
     layer: str
     name: str
@@ -96,7 +96,7 @@ class TableName:
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """``layer.name`` -> TableName. Raises ValueError when there are not exactly two parts."""
+        """Parses ``layer.name``. Raises ValueError unless there are exactly two parts."""
         layer, dot, name = text.partition(".")
         if not dot or not layer or not name or "." in name:
             raise ValueError(f"not a table name of the form layer.name: {text!r}")
@@ -107,9 +107,10 @@ class TableName:
 class Column:
     """A column in its long form.
 
-    ``name``: its key. ``type`` is a Spark SQL type in lower case, None where the query gives it. An Avro schema also gives
-    ``aliases``, more earlier names; ``default``, SQL of the value where a file or record lacks the field; and ``symbols`` of an
-    enum that has a default, which is the first of them and replaces unknown texts.
+    ``name``: its key. ``type`` is a Spark SQL type in lower case, None where the query gives it. An Avro
+    schema also gives ``aliases``, more earlier names; ``default``, SQL of the value where a file or record
+    lacks the field; and ``symbols`` of an enum that has a default, which is the first of them and replaces
+    unknown texts.
     """
 
     name: str
@@ -130,7 +131,7 @@ class Column:
 
     @property
     def earlier(self) -> tuple[str, ...]:
-        """The names that it had, or may have in files."""
+        """The earlier names that it had, or may have in files."""
         return (*((self.renamed_from,) if self.renamed_from else ()), *self.aliases)
 
 
@@ -148,7 +149,7 @@ and the key as JSON."""
 
 
 def fixed_point(given: str | int) -> str:
-    """Reads a point of the past that never moves, as a tag can: a snapshot's id or a time."""
+    """Reads a point in time that never moves, unlike a tag: a snapshot's id or a time."""
     from datetime import datetime
 
     text = str(given)
@@ -163,10 +164,12 @@ def fixed_point(given: str | int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExternalTable:
-    """An Iceberg table of another project or tool, as an input: see [tables of others](../external.md). It is never written.
+    """An Iceberg table of another project or tool, as an input: see [external tables](../external.md). It is
+    never written.
 
-    ``table`` is its name in the project in the folder ``project``, in the target's other catalog ``catalog``, or in this project's
-    own catalog. ``begin``: a snapshot's id or a time; rows that were there then do not count. None: all rows count.
+    ``table`` is its name in the project in the folder ``project``, in the target's other catalog ``catalog``,
+    or in this project's own catalog. ``begin``: a snapshot's id or a time; only rows that came later count.
+    None: all rows count.
     """
 
     place: Place
@@ -188,7 +191,7 @@ class ExternalTable:
 
 @dataclass(frozen=True, slots=True)
 class SqlQuery:
-    """One SELECT. ``place`` is where ``text`` starts, so that a line of it can be named."""
+    """One SELECT. ``place``: where ``text`` starts, so that messages can name its lines."""
 
     text: str
     place: Place
@@ -198,8 +201,8 @@ class SqlQuery:
 class PythonQuery:
     """A function of the project that takes and returns DataFrames.
 
-    ``arguments`` pairs each parameter of the function with the table passed in its place, in the function's order.
-    ``source`` is the file's text, which belongs to the fingerprint.
+    ``arguments`` pairs each parameter of the function with its table, in the function's order. ``source`` is
+    the file's text, which belongs to the fingerprint.
     """
 
     file: Path
@@ -224,7 +227,7 @@ WATERMARK_FORMS: Final = Choice(
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """The greatest value of a column of an input, less a delay."""
+    """The greatest value of a column of an input, minus a delay."""
 
     table: TableName
     column: str
@@ -240,10 +243,11 @@ def _watermarks(given: str | list[str]) -> tuple[Watermark, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Which rows of the query the table has: those of closed windows. Without it a window is there, and grows, from its first row on.
+    """Which rows of the query the table has: those of closed windows. Without it, a window is there from its
+    first row on, and grows.
 
-    ``closed`` is the end of a window, which all ``watermarks`` must have passed. ``idle_after_seconds``: the watermark of an input
-    without new rows for so long does not count; None: all always count.
+    ``closed``: the end of a window, which all ``watermarks`` must have passed. ``idle_after_seconds``: the
+    watermark of an input without new rows for so long does not count; None: all always count.
     """
 
     query: SqlQuery
@@ -271,7 +275,7 @@ class Emit:
 
 
 class FileOrder(StrEnum):
-    """How rows lie in the files that are put together."""
+    """The order of rows in compacted files."""
 
     BINPACK = "binpack"
     SORT = "sort"
@@ -294,11 +298,11 @@ class Orphans:
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """How `lakesmith maintain` looks after a table: see [maintenance](../maintenance.md).
-    Each setting is taken from the nearest file that has it.
+    """How `lakesmith maintain` looks after a table: see [maintenance](../maintenance.md). Each setting is
+    taken from the nearest file that has it.
 
-    ``target_file_size`` is in bytes, ages are in seconds. ``columns`` are those of ``sort`` and ``z-order``. ``retain_last`` None:
-    ``limits.NEWEST_POINTS_KEPT``, and one with ``older_than``.
+    ``target_file_size`` is in bytes, ages are in seconds. ``columns`` are those of ``sort`` and ``z-order``.
+    ``retain_last`` None: ``limits.NEWEST_POINTS_KEPT``, and one with ``older_than``.
     """
 
     target_file_size: int = setting(
@@ -331,14 +335,14 @@ class Maintenance:
 
 
 class AsOf(StrEnum):
-    """Which values of a looked-up table the rows of a derived table have."""
+    """Which values of a lookup the rows of a derived table have."""
 
     ARRIVAL = "arrival"
     NOW = "now"
 
 
 class OnUnknown(StrEnum):
-    """What becomes of a row that finds nothing in a lookup as of arrival."""
+    """What happens to a row without a match in a lookup as of arrival."""
 
     KEEP = "keep"
     HEAL = "heal"
@@ -364,7 +368,7 @@ _SINGULAR: Final = {"year": "years", "month": "months", "day": "days", "date": "
 
 
 class PartitionProblem(ValueError):
-    """A partition field that cannot be read; ``hint`` says what to write."""
+    """A partition field that cannot be read. ``hint`` says what to write."""
 
     def __init__(self, what: str, hint: str | None = None) -> None:
         super().__init__(what)
@@ -372,7 +376,7 @@ class PartitionProblem(ValueError):
 
 
 def partition_field(text: str) -> tuple[str, str]:
-    """The field in Spark's spelling, and the column it is made from.
+    """Returns the field in Spark's spelling, and its column.
 
     Raises PartitionProblem.
 

@@ -1,4 +1,4 @@
-"""From the settings of one table to its definition."""
+"""Reading of one table: from its settings to its definition."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ _READ_HERE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TableBuilder(DraftReader):
-    """Makes the definition of one draft. ``sourced``: the sourced tables of the project, with the full exports that they have."""
+    """Builder of the definition of one draft. ``sourced``: all sourced tables of the project, with their full
+    exports.
+    """
 
     filler: Filler
     sourced: Mapping[TableName, FullExport | None]
@@ -59,7 +61,7 @@ class TableBuilder(DraftReader):
     kind: ClassVar[Any] = TableDefinition
 
     def build(self) -> TableDefinition:
-        """The definition; not to be used when there are ``problems``."""
+        """Returns the definition. It is not valid if there are ``problems``."""
         draft = self.draft
         if (external := external_table(draft.files.name, draft.own, self.problems)) is not None:
             return self._external(external)
@@ -88,7 +90,7 @@ class TableBuilder(DraftReader):
         return table
 
     def _plain_values(self) -> dict[str, Any]:
-        """The fields that follow from what is written for them alone."""
+        """The fields that depend on nothing but their own setting."""
         values = values_of(self.kind, self.draft.levels, self.problems, but=_READ_HERE)
         if "maintenance" in values:
             maintained = (level.below("maintain") for level in self.draft.levels)
@@ -123,7 +125,7 @@ class TableBuilder(DraftReader):
         return reader.sources(), list(reader.places())
 
     def _read_columns(self, sources: Sequence[Source], columns: Sequence[Column]) -> Iterator[Column]:
-        """What the rows of a table in PostgreSQL, and of a topic in Kafka, have besides."""
+        """The additional columns of rows from PostgreSQL and of records from Kafka."""
         of_postgres = READ_COLUMNS if any(isinstance(source, PostgresSource) for source in sources) else ()
         of_kafka = KAFKA_COLUMNS if not all(source.has_files for source in sources) else ()
         declared = {column.name.lower(): column for column in columns}
@@ -135,7 +137,7 @@ class TableBuilder(DraftReader):
             yield Column(name, kind)
 
     def _lookups(self) -> tuple[TableName, ...]:
-        """The tables whose values stay as they were; those that are looked up as they are now are inputs like any others."""
+        """The lookups as of arrival. Current lookups are inputs like any others."""
         found = []
         for name, settings in (self.draft.settings.lookups or {}).items():
             if self.is_sourced:
@@ -148,7 +150,9 @@ class TableBuilder(DraftReader):
         return tuple(found)
 
     def _no_healing(self, name: str) -> None:
-        """The rows that wait are not told from others by what a table has, so none could be found again without reading all."""
+        """A table does not show which of its rows wait for a lookup, so finding them would mean reading all
+        rows.
+        """
         hint = (
             "keep the looked-up key as a column, and let a table that reads this one fill in what is NULL by a join as of now:"
             " docs/lookups.md, Unknown products"
@@ -165,7 +169,7 @@ class TableBuilder(DraftReader):
                 yield key, setting.place
 
     def _left_out(self) -> frozenset[str]:
-        """Settings of a whole folder that do not concern this table."""
+        """Settings that a folder shares and that do not concern this table."""
         if self.is_sourced or self.find("key") is None:
             return frozenset({*KEYED_ONLY, "history"})
         keeps_versions = self.value("history", History.TYPE1) is History.TYPE2
@@ -215,10 +219,10 @@ class TableBuilder(DraftReader):
         return None if files.py is None else self._python(files.py)
 
     def _copy(self, table: TableName, place: Place) -> SqlQuery:
-        """``from:``: all columns, those of a source that evolves included, but not what lakesmith adds to a sourced table.
+        """The query of ``from:``: all columns, except those that lakesmith adds to a sourced table.
 
-        A copy is a table of data; when and from which file a row came stays with the table it came to. With a key over full exports, what
-        they changed.
+        A copy is a table of data; when and from which file a row came stays with the sourced table. With a
+        key over full exports, the query computes their changes.
         """
         if (exports := self._exports()) is not None:
             return keyed_query(table, self.names("key"), exports, place)
@@ -240,14 +244,14 @@ class TableBuilder(DraftReader):
             return None
 
     def _exports(self) -> FullExport | None:
-        """The full exports that a table with a key is made from."""
+        """The full exports from which a table with a key is computed."""
         own = self.draft.settings
         if own.from_ is None or self.find("key") is None:
             return None
         return self.sourced.get(TableName.parse(own.from_))
 
     def _on_bad_row(self, sources: Sequence[Source]) -> OnBadRow:
-        """A row that is set aside would be taken for one that is not in its export."""
+        """A row in quarantine would count as missing from its export."""
         setting = self.find("on_bad_row")
         if not any(source.snapshot for source in sources):
             return OnBadRow.QUARANTINE if setting is None else OnBadRow(setting.value)
@@ -283,7 +287,7 @@ class TableBuilder(DraftReader):
 
 
 def checked_maintenance(found: Maintenance, levels: Sequence[Level], problems: list[Problem]) -> Maintenance:
-    """Returns the settings without columns that the strategy does not use: a whole folder may give them.
+    """Returns the settings without columns that the strategy does not use, which a folder may share.
 
     Appends LS105 for a strategy that lacks its columns.
     """
@@ -301,7 +305,7 @@ OF_EXTERNAL: Final = frozenset({"description", "owner", "tags"})
 
 
 def external_table(name: TableName, own: Level, problems: list[Problem]) -> ExternalTable | None:
-    """The table of others that ``own`` declares, None where it declares none. What is wrong is added to ``problems``."""
+    """Returns the external table that ``own`` declares, None if it declares none. Appends problems."""
     level = own.below("external")
     if level is None:
         return None
@@ -330,7 +334,7 @@ def _wrong(settings: Any, own: Level) -> Iterator[Problem]:
 
 
 def unknown_catalogs(tables: Iterable[TableDefinition], target: Target) -> Iterator[Problem]:
-    """LS124: tables in catalogs of others that the target does not have."""
+    """Yields LS124: external tables in other catalogs that the target does not have."""
     known = [other.name for other in target.others]
     for table in tables:
         name = table.external.catalog if table.external else None

@@ -1,4 +1,4 @@
-"""``${vars.x}`` and ``${ENV_VAR}`` in the project's texts. ``$${`` stands for a plain ``${``."""
+"""References in the project's texts: ``${vars.x}`` and ``${ENV_VAR}``. ``$${`` means a plain ``${``."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _VARS = "vars."
 
 @dataclass
 class Filler:
-    """Fills references in. ``environ`` is None where the environment may not be read; see ``problems`` afterwards.
+    """Replaces references by values. ``environ`` is None where the environment may not be read.
 
-    ``variables`` is None where they are not known: references to them stay as they are then.
-    ``used`` collects the values taken from the environment: they may be secrets.
+    ``variables`` is None if they are not known; references to them then stay as they are. ``used`` collects
+    the values from the environment, which may be secrets; ``problems`` what cannot be replaced.
     """
 
     variables: Mapping[str, str] | None
@@ -30,17 +30,17 @@ class Filler:
     problems: list[Problem] = field(default_factory=list)
 
     def text(self, text: str, place: Place) -> str:
-        """The text with its references filled in; ``place`` is where its first line stands."""
+        """Returns the text with its references replaced. ``place``: where its first line is."""
         if "${" not in text:
             return text
         return _REFERENCE.sub(lambda found: self._value(found, _line_place(place, text, found.start())), text)
 
     def document(self, document: Document) -> Document:
-        """The document with every text filled in; keys stay as they are."""
+        """Returns the document with all texts replaced; keys stay as they are."""
         return replace(document, value=self.value(document, ()))
 
     def value(self, document: Document, path: YamlPath) -> Any:
-        """The value at a path of the document with every text filled in."""
+        """Returns the value at a path of the document with all texts replaced."""
         return self._walk(document.at(path), path, document)
 
     def _walk(self, value: Any, path: YamlPath, document: Document) -> Any:

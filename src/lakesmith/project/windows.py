@@ -1,4 +1,4 @@
-"""``emit``: the condition that has a table show whole windows only, put into its query."""
+"""Closed windows: the condition that ``emit`` adds to a table's query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def emit_of(query: SqlQuery, own: Level, problems: list[Problem]) -> Emit | None:
-    """Reads ``emit``; None where it is ``live``, or wrong, which is appended to ``problems``."""
+    """Reads ``emit``. None: it is ``live``, or wrong; problems are appended."""
     from lakesmith.project.written import values_of
 
     level = own.below("emit")
@@ -30,11 +30,12 @@ def emit_of(query: SqlQuery, own: Level, problems: list[Problem]) -> Emit | None
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What decides, beside the rows of the inputs, which windows a batch publishes. All of it is in the batch's record.
+    """What decides, in addition to the rows of the inputs, which windows a batch publishes. It is kept in the
+    batch's record.
 
-    ``idle``: inputs whose watermarks do not count. ``arrived``: by input, when its rows last changed (milliseconds since the epoch): no
-    watermark is further ahead of that than ``max_ahead``. ``until``: windows that end by then were published, and stay, as do those
-    that end at ``later``.
+    ``idle``: inputs whose watermarks do not count. ``arrived``: by input, when its rows last changed
+    (milliseconds since the epoch); no watermark is further ahead of that than ``max_ahead``. ``until``:
+    windows that end by then were published and stay, as do those that end at ``later``.
     """
 
     idle: frozenset[TableName] = frozenset()
@@ -48,9 +49,9 @@ NO_MARKS: Final = Marks()
 
 
 def closed_windows(emit: Emit, marks: Marks = NO_MARKS) -> SqlQuery:
-    """The rows of windows that the watermarks have passed: in SQL, so that they are what any query gives, late rows and all.
+    """Returns a query of the rows of windows that the watermarks have passed, late rows included.
 
-    The text begins on the line on which the author's does, so that messages name its lines.
+    The text begins on the line on which the author's begins, so that messages name its lines.
     """
     closed = quoted(emit.closed)
     passed = [
@@ -68,14 +69,14 @@ def closed_windows(emit: Emit, marks: Marks = NO_MARKS) -> SqlQuery:
 
 
 def with_windows(table: TableDefinition, marks: Marks) -> TableDefinition:
-    """The table with the query of a batch."""
+    """Returns the table with the query of a batch."""
     return replace(table, query=closed_windows(table.emit, marks)) if table.emit is not None else table
 
 
 def latest_time(emit: Emit, column: str, arrived_ms: int) -> str:
-    """The greatest value of a column that counts, in SQL: ``max_ahead`` after rows arrived.
+    """Returns the greatest value of a column that counts, in SQL: ``max_ahead`` after rows arrived.
 
-    Where the column has no zone, its times may be those of any: up to 14 hours ahead of UTC.
+    If the column has no zone, its times may be in any: up to 14 hours ahead of UTC.
     """
     zones = f"IF(typeof({column}) = 'timestamp', INTERVAL '0' SECOND, INTERVAL '{14 * 3600}' SECOND)"
     ahead = f"INTERVAL '{emit.max_ahead_seconds:.6f}' SECOND"

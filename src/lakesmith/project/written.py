@@ -1,4 +1,6 @@
-"""What may be written in a project's files: pydantic models made from declared settings, and the values found in them."""
+"""What may be written in a project's files: pydantic models made from declared settings, and the values
+found.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ _SHARED: Final = (
 
 
 class Written(BaseModel):
-    """Base of all models: unknown keys are refused, and no value is converted to another type without notice."""
+    """Base of all models. It refuses unknown keys, and converts no value to another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -131,7 +133,7 @@ def hint_of(kind: type, key: str) -> Any:
 
 
 def _type(hint: Any) -> Any:
-    """The type for pydantic of a declared one."""
+    """The type that pydantic validates for a declared one."""
     if isinstance(hint, Choice):
         forms = (Annotated[_type(each), Tag(tag)] for tag, each in hint.forms.items())
         return Annotated[reduce(or_, forms), Discriminator(_picks(hint))]
@@ -154,20 +156,20 @@ def _type(hint: Any) -> Any:
 
 
 def _picks(choice: Choice) -> Callable[[Any], str]:
-    """As ``choice.pick``, of values that were validated already, too."""
+    """As ``choice.pick``, also for validated values."""
     return lambda value: choice.pick(value.model_dump() if isinstance(value, BaseModel) else value)
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One place where settings can stand: a model that was read from ``path`` of a document."""
+    """A mapping of settings: a model that was read from ``path`` of a document."""
 
     document: Document
     model: Any
     path: YamlPath = ()
 
     def below(self, *names: str) -> Level | None:
-        """Returns the level of a model inside this one; None when it is not set."""
+        """Returns the level of a model inside this one; None if it is not set."""
         model: Any = self.model
         for name in names:
             model = getattr(model, name, None)
@@ -175,13 +177,13 @@ class Level:
 
     @property
     def place(self) -> Place:
-        """Where the mapping stands."""
+        """The place of the mapping."""
         return self.document.place(*self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A value that was set, and where."""
+    """A setting's value and its place."""
 
     value: Any
     level: Level
@@ -189,16 +191,16 @@ class Found:
 
     @property
     def place(self) -> Place:
-        """Where its key stands."""
+        """The place of its key."""
         return self.level.document.place(*self.path)
 
     @property
     def text_place(self) -> Place:
-        """Where the first line of its text stands."""
+        """The place of its text's first line."""
         return self.level.document.text_place(*self.path)
 
     def item_place(self, index: int | str) -> Place:
-        """Where an item of it stands."""
+        """Returns the place of one of its items."""
         return self.level.document.place(*self.path, index)
 
     def problem(self, error: WrongValue) -> Problem:
@@ -210,7 +212,9 @@ class Found:
 
 
 def find(levels: Sequence[Level], key: str) -> Found | None:
-    """Returns the setting of the first level that has it; None when none has it, or that one takes it back."""
+    """Returns the setting of the first level that has it; None if no level has it, or that level sets it to
+    null.
+    """
     name = f"{key}_" if keyword.iskeyword(key) else key
     for level in levels:
         if name in level.model.model_fields_set:
@@ -243,7 +247,7 @@ def values_of(
 
 
 def meant(kind: type, model: Any) -> Any:
-    """Makes a ``kind`` of a model of it. Raises WrongValue."""
+    """Makes a ``kind`` of its model. Raises WrongValue."""
     names = {
         name: f"{each.key}_" if keyword.iskeyword(each.key) else each.key
         for name, each in settings_of(kind).items()
@@ -260,7 +264,7 @@ def _meant(declared: Setting, value: Any) -> Any:
 
 
 def keys_at(model: type[BaseModel], path: YamlPath) -> list[str]:
-    """Returns the keys of the mapping at ``path``, in the models' order; of several possible models, all of theirs."""
+    """Returns the keys of the mapping at ``path``, in order; for several possible models, those of all."""
     kinds: list[Any] = [model]
     for part in path:
         models = [inner for kind in kinds if _is_model(kind) for inner in _field(kind, str(part))]
@@ -313,13 +317,15 @@ _SCALARS = frozenset({"str", "bool", "int", "float"})
 
 
 def dotted(path: YamlPath) -> str:
-    """A path in words: ``source.files.path``, ``tags[1]``."""
+    """Returns a path as text: ``source.files.path``, ``tags[1]``."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return "".join(parts).removeprefix(".")
 
 
 def validated(model: type[M], document: Document) -> M:
-    """The document as a model. Raises ProjectError LS103 (unknown key), LS104 (missing key), LS105 (wrong value)."""
+    """Returns the document as a model. Raises ProjectError LS103 (unknown key), LS104 (missing key), LS105
+    (wrong value).
+    """
     try:
         return model.model_validate(document.value)
     except ValidationError as error:
@@ -392,7 +398,7 @@ def _wrong_value(error: ErrorDetails, name: str, place: Place) -> Problem:
 
 
 def _is_unquoted(given: Any, of_list: bool) -> bool:
-    """Whether YAML takes it for something else than the text that was meant: a column called ``null`` in a list of columns."""
+    """Whether YAML reads an intended text as another value, such as a column called ``null``."""
     return isinstance(given, (bool, int, float)) or (of_list and given is None)
 
 

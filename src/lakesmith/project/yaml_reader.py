@@ -1,7 +1,8 @@
-"""YAML 1.2 text to plain values that know their lines.
+"""Reading of YAML 1.2: plain values with their lines.
 
-Every scalar is a str, int, float, bool or None; keys are always text (``on: boolean`` is a column named "on"); dates stay
-text. Anchors and aliases work; tags, merge keys and several documents in one file are refused. Nothing is ever executed.
+Every scalar is a str, int, float, bool or None. Keys are always text (``on: boolean`` is a column named
+"on"); dates stay text. Anchors and aliases work. Tags, merge keys and several documents in one file are
+refused. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A YAML file. ``lines`` has the line of every key and item, ``text_lines`` that of each text's first line."""
+    """A YAML file. ``lines``: the line of every key and item; ``text_lines``: that of each text's first line."""
 
     file: str
     value: Any
@@ -45,7 +46,9 @@ class Document:
     text_lines: dict[YamlPath, int] = field(default_factory=dict)
 
     def known(self, path: YamlPath) -> YamlPath:
-        """The part of ``path`` that is in the document; names in it that are not (tags of a union) are passed over."""
+        """Returns the part of ``path`` that is in the document. Names that are not in it (tags of a union)
+        are skipped.
+        """
         found: YamlPath = ()
         for part in path:
             if (*found, part) in self.lines:
@@ -53,15 +56,15 @@ class Document:
         return found
 
     def place(self, *path: str | int) -> Place:
-        """Where the key or item at ``path`` stands, or the nearest thing around it."""
+        """Returns the place of the key or item at ``path``, or of the nearest mapping around it."""
         return Place(self.file, self.lines.get(self.known(path), 1))
 
     def text_place(self, *path: str | int) -> Place:
-        """Where the first line of the text at ``path`` stands: below the ``|`` of a block."""
+        """Returns the place of the first line of the text at ``path``: below the ``|`` of a block."""
         return Place(self.file, self.text_lines.get(path, self.place(*path).line))
 
     def at(self, path: YamlPath) -> Any:
-        """The value at ``path``, as far as it is in the document."""
+        """Returns the value at ``path``, as far as it is in the document."""
         value = self.value
         for part in self.known(path):
             value = value[part]
@@ -69,7 +72,7 @@ class Document:
 
 
 def describe(value: object) -> str:
-    """A value in words for a message: ``the number 12``."""
+    """Describes a value for a message: ``the number 12``."""
     if value is None:
         return "nothing"
     name = _NAMES.get(type(value), type(value).__name__)
@@ -87,7 +90,8 @@ def describe(value: object) -> str:
 def read_yaml(text: str, file: str) -> Document:
     """Reads one file; an empty one gives an empty mapping.
 
-    Raises ProjectError: LS101 not YAML, or more than ``_MOST_VALUES``, LS102 a key twice in one mapping (every one of them), LS105 not a mapping.
+    Raises ProjectError: LS101 not YAML, or more than ``_MOST_VALUES`` values; LS102 each duplicate key of a
+    mapping; LS105 not a mapping.
     """
     node = _compose(text, file)
     if node is None:
@@ -140,7 +144,7 @@ def _opened(error: MarkedYAMLError) -> str:
 
 
 class _Builder:
-    """Builds the values of one file and notes the lines and problems on the way."""
+    """Builder of the values of one file, with their lines and problems."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -153,12 +157,12 @@ class _Builder:
     def problem(
         self, code: str, what: str, node: Node, expected: str | None = None, found: str | None = None
     ) -> None:
-        """Notes a problem at a node."""
+        """Adds a problem at a node."""
         place = Place(self._file, node.start_mark.line + 1)
         self.problems.append(Problem(code, what, place, expected, found))
 
     def build(self, node: Node, path: YamlPath) -> Any:
-        """The node's value."""
+        """Returns the node's value."""
         if id(node) in self._open:
             self.problem("LS101", "an alias contains itself", node)
             return None

@@ -38,7 +38,7 @@ class _Value:
 
 
 def unexpected(token: Token, expected: str) -> Fault:
-    """The fault that something else should stand here."""
+    """Returns the fault that something else is expected here."""
     if token.kind == "bad":
         what = "a string is not closed" if token.text[0] == '"' else "a character that DQDL does not have"
         return Fault("LS180", what, token, expected, token.shown, _UNKNOWN_CHARACTERS.get(token.text[0]))

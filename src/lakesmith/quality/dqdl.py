@@ -1,14 +1,14 @@
-"""DQDL, the Data Quality Definition Language of AWS Glue, for rows that can be judged one by one.
+"""DQDL, the Data Quality Definition Language of AWS Glue, for rules on single rows.
 
 >>> from lakesmith.errors import Place
 >>> rule, = parse_rules('Rules = [ IsComplete "email" ]', Place("tables/silver/customers.yaml", 7))
 >>> rule.text, rule.predicate
 ('IsComplete "email"', '(`email` IS NOT NULL)')
 
-``IsComplete``, ``ColumnValues`` and ``ColumnLength`` are supported in all their forms, with ``where`` filters and joined by
-``and`` and ``or``. What each means, NULL above all, is written in :mod:`lakesmith.quality.predicate`.
-Everything else that DQDL has is refused with its reason: rule types that judge a whole dataset, thresholds, the present time
-(a rebuild would judge otherwise), variables, labels, sections other than ``Rules``.
+``IsComplete``, ``ColumnValues`` and ``ColumnLength`` are supported in all their forms, with ``where`` filters
+and joined by ``and`` and ``or``. :mod:`lakesmith.quality.predicate` says what each means, for NULL above all.
+Everything else in DQDL is refused with its reason: rule types that check a whole dataset, thresholds, the
+present time (a rebuild would give another result), variables, labels, sections other than ``Rules``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OTHER_SECTIONS = frozenset({"Metadata", "DataSources", "DefaultLabels", "Analyz
 
 @dataclass(frozen=True, slots=True)
 class ParsedRule:
-    """A rule as read: ``check`` is what it judges, ``text`` its words, ``line`` its first line counted from 0."""
+    """A parsed rule: ``check`` is its condition, ``text`` its words, ``line`` its first line counted from 0."""
 
     check: Check
     text: str
@@ -45,14 +45,14 @@ class ParsedRule:
 
 
 class Parser:
-    """Reads the rules of one text; afterwards ``faults`` holds everything that is wrong with it, by line."""
+    """Parser of the rules of one text. ``faults`` collects its problems, by line."""
 
     def __init__(self, tokens: tuple[Token, ...]) -> None:
         self._reader = Reader(tokens)
         self.faults: list[Fault] = []
 
     def rules(self) -> tuple[ParsedRule, ...]:
-        """All rules that could be read; not to be used when there are ``faults``."""
+        """Returns all rules that could be parsed. They are not complete if there are ``faults``."""
         if not self._to_first_rule():
             return ()
         rules: list[ParsedRule] = []
@@ -238,16 +238,16 @@ def _refused_tag(word: Token, tag: Token) -> Fault:
 
 
 def parse_rules(text: str, place: Place) -> tuple[Rule, ...]:
-    """The rules of a DQDL document ``Rules = [ ... ]``, in their order.
+    """Returns the rules of a DQDL document ``Rules = [ ... ]``, in order.
 
     Args:
         text: the document. Comments run from ``#`` to the end of the line.
-        place: where the document's first line stands in the project.
+        place: the place of the document's first line in the project.
 
     Raises:
-        ProjectError: with every problem of the text, each at its line: LS180 it cannot be read, LS181 an
-            unknown rule type, LS182 a rule type that does not judge single rows, LS183 a part of DQDL that is not
-            supported, LS184 a rule that changes with time, LS185 a value that is not possible there.
+        ProjectError: with every problem of the text, each at its line: LS180 it cannot be parsed, LS181 an
+            unknown rule type, LS182 a rule type that does not check single rows, LS183 a part of DQDL that is
+            not supported, LS184 a rule that changes with time, LS185 a value that is not possible there.
     """
     parser = Parser(tokenize(text))
     parsed = parser.rules()

@@ -1,7 +1,8 @@
-"""Checks of the two foreign languages inside DQDL, without their parsers: ``where`` (Spark SQL) and ``matches`` (Java regex).
+"""Checks of the foreign languages in DQDL, without their parsers: ``where`` (Spark SQL) and ``matches`` (Java
+regex).
 
-They find early what would otherwise break the whole batch in Spark, or judge a rebuild differently. What they let
-through Spark still checks when it analyses the predicate.
+They find early what would fail the whole batch in Spark, or give another result in a rebuild. Spark checks
+the rest when it analyses the predicate.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _UNBALANCED = ("unterminated character set", "missing ), unterminated subpattern
 
 
 def where_problem(sql: str) -> str | None:
-    """What is wrong with a ``where`` filter, in words that follow "the filter ..."; ``None`` if nothing is seen."""
+    """Returns what is wrong with a ``where`` filter, in words that follow "the filter ..."; ``None`` if no
+    fault is found.
+    """
     if not sql.strip():
         return "is empty"
     depth = 0
@@ -58,10 +61,10 @@ def _token_problem(match: re.Match[str]) -> str | None:
 
 
 def regex_problem(pattern: str) -> str | None:
-    """What is wrong with a regular expression; ``None`` if nothing is seen.
+    """Returns what is wrong with a regular expression; ``None`` if no fault is found.
 
-    Python's compiler stands in for Java's: only its complaints about open groups and character classes are
-    taken, because there the two languages agree; other differences between them are no problem of the rule.
+    Python's compiler replaces Java's. Only its complaints about open groups and character classes count,
+    because the two languages agree on these.
     """
     try:
         re.compile(pattern)

@@ -24,10 +24,10 @@ class Condition:
 
     Args:
         operator: one of DQDL's operators.
-        kind: how the values are compared; ``text`` too when there are only keywords.
+        kind: how the values are compared; ``text`` too if there are only keywords.
         values: numbers as written (``-1.50``), dates as ``YYYY-MM-DD``, strings with their escapes resolved;
             a regular expression for ``matches``.
-        keywords: the keywords that stand beside the values; only with ``=``, ``!=``, ``in`` and ``not in``.
+        keywords: the keywords among the values; only with ``=``, ``!=``, ``in`` and ``not in``.
     """
 
     operator: Operator
@@ -38,7 +38,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class IsComplete:
-    """The column is not NULL. ``where``: the rows that are judged, a Spark SQL predicate; the others pass."""
+    """The column is not NULL. ``where``: the rows that are checked, a Spark SQL predicate; the others pass."""
 
     column: str
     where: str | None = None
@@ -55,7 +55,9 @@ class ColumnValues:
 
 @dataclass(frozen=True, slots=True)
 class ColumnLength:
-    """The number of characters of the column's value meets the condition. ``where`` as in :class:`IsComplete`."""
+    """The number of characters of the column's value meets the condition. ``where`` as in
+    :class:`IsComplete`.
+    """
 
     column: str
     condition: Condition
@@ -81,9 +83,9 @@ class Rule:
     Args:
         text: the rule as written, without comments and with single spaces: the reason shown in quarantine.
         place: the line of the project on which the rule begins.
-        columns: the columns it judges, each once, in order of appearance; those of ``wheres`` not included.
-        wheres: its ``where`` filters, each a Spark SQL predicate of the user's own.
-        predicate: a Spark SQL boolean expression, TRUE exactly when the row passes, and never NULL.
+        columns: the columns it checks, each once, in order of appearance, without those of ``wheres``.
+        wheres: its ``where`` filters, each a Spark SQL predicate of the user.
+        predicate: a Spark SQL boolean expression, TRUE exactly if the row passes, and never NULL.
     """
 
     text: str
@@ -94,7 +96,7 @@ class Rule:
 
 
 def simple_checks(check: Check) -> tuple[SimpleCheck, ...]:
-    """The leaves of a check, from left to right."""
+    """Returns the leaves of a check, from left to right."""
     if isinstance(check, Composite):
         return tuple(leaf for part in check.parts for leaf in simple_checks(part))
     return (check,)

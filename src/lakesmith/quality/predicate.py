@@ -45,7 +45,7 @@ _WHITESPACE_ONLY = r"(?U)\A\s+\z"
 
 
 def predicate_of(check: Check) -> str:
-    """The Spark SQL predicate of a check, in parentheses or a call: it can be put into any other expression."""
+    """Returns the Spark SQL predicate of a check, in parentheses or a call, to be part of any expression."""
     if isinstance(check, Composite):
         return "(" + f" {check.operator.upper()} ".join(predicate_of(part) for part in check.parts) + ")"
     column = quoted(check.column)
@@ -100,7 +100,7 @@ def _has_values(condition: Condition) -> bool:
 
 
 def _among(column: str, condition: Condition) -> str:
-    """The column's value is one of the values; NULL if it is NULL or cannot be read as their kind."""
+    """Whether the column's value is one of the values; NULL if it is NULL or cannot be read as their kind."""
     if condition.kind == "number":
         return _number_among(column, condition.values)
     if condition.kind == "date":
@@ -170,8 +170,8 @@ def _double(column: str) -> str:
 def _decimal(column: str, values: Sequence[str]) -> str:
     """The column as a decimal that holds all the values exactly, with 18 decimals if there is room for them.
 
-    It has room for one digit more before the point: so what is too large for it (NULL) is no double's neighbour of
-    any of the values, and the decimal need not be looked at.
+    It has room for one more digit before the point. So a value that is too large for it (NULL) is not close
+    to any of the values as a double, and the decimal does not matter.
     """
     whole, fraction = digits_needed(values)
     scale = max(fraction, min(_DECIMAL_SCALE, MOST_DIGITS - whole))
@@ -179,7 +179,7 @@ def _decimal(column: str, values: Sequence[str]) -> str:
 
 
 def digits_needed(values: Sequence[str]) -> tuple[int, int]:
-    """The most digits before and behind the point that any of the numbers has."""
+    """Returns the most digits before and after the point that any of the numbers has."""
     parts = [value.lstrip("-").partition(".") for value in values]
     return max(len(part[0]) for part in parts), max(len(part[2]) for part in parts)
 

@@ -1,4 +1,4 @@
-"""A cursor over DQDL tokens that can find its way on after a problem, and the problem itself."""
+"""Tokens of DQDL, a cursor over them that can continue after a problem, and the problem itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of the text: ``text`` as written, ``line`` counted from 0, ``spaced`` if white space or a comment precedes it."""
+    """A piece of the text: ``text`` as written, ``line`` from 0, ``spaced`` if white space or a comment
+    precedes it.
+    """
 
     kind: TokenKind
     text: str
@@ -35,12 +37,14 @@ class Token:
 
     @property
     def shown(self) -> str:
-        """The token for a message: the first line of what was written."""
+        """The token for a message: its first line."""
         return "the end of the rules" if self.kind == "end" else self.text.splitlines()[0]
 
 
 def tokenize(text: str) -> tuple[Token, ...]:
-    """The tokens of a DQDL text, with one of kind ``end`` last. What cannot be read becomes a ``bad`` token."""
+    """Returns the tokens of a DQDL text, with one of kind ``end`` last. Unreadable text becomes a ``bad``
+    token.
+    """
     tokens: list[Token] = []
     line, spaced = 0, False
     for match in _TOKEN.finditer(text):
@@ -75,7 +79,7 @@ def raw_value(token: Token) -> str:
 
 
 def joined(tokens: tuple[Token, ...]) -> str:
-    """The tokens as written, with one space where there was white space or a comment."""
+    """Returns the tokens as written, with one space for white space or a comment."""
     first, *rest = tokens
     return first.text + "".join((" " if token.spaced else "") + token.text for token in rest)
 
@@ -100,18 +104,18 @@ class Fault(Exception):
         self.line = token.line
 
     def problem(self, place: Place) -> Problem:
-        """The problem with its place; ``place`` is where the text's first line stands."""
+        """Returns the problem with its place. ``place``: where the text's first line is."""
         told = self._problem
         return Problem(told.code, told.what, moved(place, self.line), told.expected, told.found, told.hint)
 
 
 def moved(place: Place, lines: int) -> Place:
-    """The place so many lines further down; a place without a line stays as it is."""
+    """Returns the place so many lines further down; a place without a line stays as it is."""
     return place if place.line is None else Place(place.file, place.line + lines)
 
 
 class Reader:
-    """Takes tokens one by one; the last, of kind ``end``, is never passed."""
+    """Cursor over tokens. It never passes the last token, of kind ``end``."""
 
     def __init__(self, tokens: tuple[Token, ...]) -> None:
         self._tokens = tokens
@@ -119,11 +123,11 @@ class Reader:
 
     @property
     def now(self) -> Token:
-        """The token to be read next."""
+        """The next token."""
         return self.peek(0)
 
     def peek(self, ahead: int) -> Token:
-        """The token so many places ahead, or the end."""
+        """Returns the token so many places ahead, or the end."""
         return self._tokens[min(self.position + ahead, len(self._tokens) - 1)]
 
     def take(self) -> Token:
@@ -133,18 +137,18 @@ class Reader:
         return token
 
     def sees(self, *texts: str) -> bool:
-        """Whether the next token is one of these symbols or words."""
+        """Returns whether the next token is one of these symbols or words."""
         return self.now.kind in {"symbol", "word"} and self.now.text in texts
 
     def took(self, *texts: str) -> bool:
-        """Reads the next token if it is one of these symbols or words; says whether it did."""
+        """Reads the next token if it is one of these symbols or words, and returns whether it was."""
         seen = self.sees(*texts)
         if seen:
             self.take()
         return seen
 
     def find(self, *texts: str) -> int | None:
-        """The first position where these tokens stand one after the other."""
+        """Returns the first position of these tokens in sequence."""
         written = [token.text for token in self._tokens]
         starts = (at for at in range(len(written)) if tuple(written[at : at + len(texts)]) == texts)
         return next(starts, None)
@@ -154,11 +158,11 @@ class Reader:
         self.position = min(position, len(self._tokens) - 1)
 
     def since(self, position: int) -> tuple[Token, ...]:
-        """The tokens from a position up to the one to be read next."""
+        """Returns the tokens from a position up to the next token."""
         return self._tokens[position : self.position]
 
     def skip_parentheses(self) -> None:
-        """Reads on to behind the ``)`` that closes the ``(`` to be read next."""
+        """Reads past the ``)`` that closes the ``(`` of the next token."""
         depth = 0
         while self.now.kind != "end":
             depth += {"(": 1, ")": -1}.get(self.take().text, 0)
@@ -166,12 +170,12 @@ class Reader:
                 return
 
     def skip_simple(self) -> None:
-        """Reads on to where a simple rule with a problem ends: a ``)``, ``and``, ``or`` or the rule's own end."""
+        """Reads to the end of a simple rule with a problem: a ``)``, ``and``, ``or`` or the rule's own end."""
         while not (self._ends_rule() or self.sees(")") or (self._joins() and self._begins_rule(1))):
             self.skip_parentheses() if self.sees("(") else self.take()
 
     def skip_rule(self) -> None:
-        """Reads on to where a rule with a problem ends: a comma before another rule, or the closing ``]``."""
+        """Reads to the end of a rule with a problem: a comma before another rule, or the closing ``]``."""
         while not self._ends_rule():
             self.take()
 

@@ -1,6 +1,7 @@
-"""The rule types of DQDL and why most of them cannot judge a single row.
+"""The rule types of DQDL, and why most of them cannot check a single row.
 
-Source: the DQDL rule type reference of AWS Glue, ``rules-config.json`` of awslabs/dqdl, and the DQDL part of awslabs/deequ.
+Source: the DQDL rule type reference of AWS Glue, ``rules-config.json`` of awslabs/dqdl, and the DQDL part of
+awslabs/deequ.
 """
 
 from __future__ import annotations
@@ -46,12 +47,14 @@ _HINTS = {
 
 
 def known_types() -> tuple[str, ...]:
-    """Every rule type of DQDL, the row rules first."""
+    """Returns every rule type of DQDL, the row rules first."""
     return (*ROW_RULES, *_WHOLE_DATASET, *_SCHEMA, *_FILES, "DataFreshness")
 
 
 def refusal(rule_type: str) -> tuple[str, str] | None:
-    """Why a rule type is not a row rule and what to do instead; ``None`` when it is one, or is no rule type at all."""
+    """Returns why a rule type is not a row rule and what to do instead; ``None`` for a row rule or an unknown
+    type.
+    """
     if rule_type in _WHOLE_DATASET:
         why = f"{rule_type} judges a whole dataset and is not supported on single rows yet"
         return why, _HINTS.get(rule_type, "remove it, or use one of " + ", ".join(ROW_RULES))
@@ -71,7 +74,7 @@ def refusal(rule_type: str) -> tuple[str, str] | None:
 
 
 def nearest(rule_type: str) -> str | None:
-    """The known rule type whose name is most like this one, upper and lower case being alike."""
+    """Returns the known rule type most similar to this one, in any case."""
     from difflib import get_close_matches
 
     by_lower = {name.lower(): name for name in known_types()}

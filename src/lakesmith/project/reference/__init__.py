@@ -1,1 +1,1 @@
-"""What editors and readers are told of the project's files, generated from the models: JSON Schemas and reference pages."""
+"""JSON Schemas and reference pages of the project's files, generated from the declared settings."""

@@ -24,13 +24,13 @@ MODELS: Final[dict[str, type[BaseModel]]] = {
 
 
 def json_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The schema of a file (JSON Schema 2020-12), as data."""
+    """Returns the schema of a file (JSON Schema 2020-12), as data."""
     schema = model.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def schema_texts() -> dict[str, str]:
-    """File names and the texts the files must have."""
+    """Returns file names and the texts of the files."""
     return {
         name: json.dumps(json_schema(model), indent=2, ensure_ascii=False) + "\n"
         for name, model in MODELS.items()

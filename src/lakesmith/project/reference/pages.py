@@ -93,7 +93,7 @@ _OPERANDS: Final = {
 
 
 def pages() -> dict[str, str]:
-    """File names and the texts the pages must have."""
+    """Returns file names and the texts of the pages."""
     made = {"table.md": _table_page(), "project.md": _project_page(), "rules.md": _rules_page()}
     return {name: "\n".join(lines) for name, lines in made.items()}
 
@@ -154,7 +154,7 @@ def _rules_page() -> Iterator[str]:
 
 
 def _terms(text: str) -> Iterator[str]:
-    """The terms of a docstring and what they mean, indented below them, as a list."""
+    """The terms of a docstring, with the explanation indented below each, as a list."""
     for found in re.finditer(r"^(\w[\w ]*)\n((?: {4}.*\n)+)", inspect.cleandoc(text) + "\n", re.MULTILINE):
         yield f"- **{found[1]}** {_sentence(found[2])}"
 
