@@ -197,8 +197,12 @@ def make_shop(tmp_path: Path, session: SessionHandle) -> MakeShop:
 
 @pytest.fixture
 def shop(make_shop: MakeShop, request: pytest.FixtureRequest) -> Harness:
-    """The test's project, made of the ``FILES`` of its module."""
-    return make_shop(request.module.FILES)
+    """The test's project: its module's ``FILES``, after a run of each file in ``TAKEN``."""
+    module = request.module
+    shop = make_shop(module.FILES, approves=getattr(module, "APPROVES", False))
+    for name, content in getattr(module, "TAKEN", {}).items():
+        shop.take(name, content)
+    return shop
 
 
 @pytest.fixture

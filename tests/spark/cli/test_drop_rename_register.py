@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Harness, MakeShop, fail
+from harness import Harness, fail
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import local_path
@@ -32,15 +32,11 @@ FILES = {
     "delete_when: \"op = 'D'\"\n",
     "tables/gold/number.sql": "SELECT count(*) AS n, max(at) AS at FROM silver.orders\n",
 }
-
-
-@pytest.fixture
-def shop(make_shop: MakeShop) -> Harness:
-    """Two batches: rows in quarantine, a deleted key, a file ledger."""
-    shop = make_shop(FILES)
-    shop.take("landing/orders/1.csv", "id,at,op\n1,1,I\n2,1,I\n3,0,I\n")
-    shop.take("landing/orders/2.csv", "id,at,op\n1,2,D\n2,2,U\n")
-    return shop
+TAKEN = {
+    "landing/orders/1.csv": "id,at,op\n1,1,I\n2,1,I\n3,0,I\n",
+    "landing/orders/2.csv": "id,at,op\n1,2,D\n2,2,U\n",
+}
+"""Two batches: rows in quarantine, a deleted key, a file ledger."""
 
 
 def test_a_renamed_table_goes_on_where_it_was(

@@ -1,7 +1,7 @@
 """Columns that another engine drops, adds again or renames: a name may stand for other values now."""
 
 import pytest
-from harness import Harness, MakeShop
+from harness import Harness
 
 from lakesmith import limits
 from lakesmith.execute.events import TableStarted
@@ -20,11 +20,8 @@ QUERIES = {
 }
 KEYED = "key: [id]\nlatest_by: [id]\nquery: SELECT id, x FROM bronze.p\n"
 ALTER = "ALTER TABLE lake.bronze"
-
-
-@pytest.fixture
-def shop(make_shop: MakeShop) -> Harness:
-    return make_shop({"tables/bronze/p.yaml": BRONZE}, approves=True)
+FILES = {"tables/bronze/p.yaml": BRONZE}
+APPROVES = True
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,7 @@ FILES = {
     SILVER: "SELECT id, city, amount FROM bronze.orders\n",
     GOLD: "SELECT city, count(*) AS n FROM silver.orders GROUP BY city\n",
 }
-
-
-@pytest.fixture
-def shop(make_shop: MakeShop) -> Harness:
-    shop = make_shop(FILES)
-    shop.take("landing/1.csv", "id,city,amount\n1,Oslo,1.50\n2,Rome,2.25\n")
-    return shop
+TAKEN = {"landing/1.csv": "id,city,amount\n1,Oslo,1.50\n2,Rome,2.25\n"}
 
 
 def planned(shop: Harness) -> dict[str, dict[str, Any]]:

@@ -25,13 +25,8 @@ LENIENT = (
 )
 COPY = "SELECT id, price FROM bronze.orders"
 FILE = "id,price\n1,1.50\nx,2.00\n3,-1.00\n4,-20.00\n5,1.2345\n"
-
-
-@pytest.fixture
-def shop(make_shop: MakeShop) -> Harness:
-    shop = make_shop({"tables/bronze/orders.yaml": STRICT, "tables/silver/orders.sql": COPY})
-    shop.take("landing/orders/1.csv", FILE)
-    return shop
+FILES = {"tables/bronze/orders.yaml": STRICT, "tables/silver/orders.sql": COPY}
+TAKEN = {"landing/orders/1.csv": FILE}
 
 
 def positions(shop: Harness, table: str = "bronze.orders") -> list[int]:

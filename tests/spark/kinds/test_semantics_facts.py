@@ -4,7 +4,7 @@ from importlib import resources
 
 import duckdb
 import pytest
-from harness import Harness, MakeShop, in_order
+from harness import Harness, in_order
 from read_elsewhere import catalog_of
 
 from lakesmith.catalog.family import sidecar_of
@@ -33,15 +33,11 @@ FILES = {
         partition_by: ["bucket(4, id)"]
         """,
 }
-
-
-@pytest.fixture
-def shop(make_shop: MakeShop) -> Harness:
-    """Two batches: some rows are updated and deleted by the second, so that there are delete files."""
-    shop = make_shop(FILES)
-    shop.take("landing/orders/1.csv", "id,city,op\n1,Oslo,I\n2,Rome,I\n3,Oslo,I\n4,Rome,I\n,Rome,I\n")
-    shop.take("landing/orders/2.csv", "id,city,op\n1,Bern,U\n2,Rome,D\n5,,I\n6,Oslo,I\n")
-    return shop
+TAKEN = {
+    "landing/orders/1.csv": "id,city,op\n1,Oslo,I\n2,Rome,I\n3,Oslo,I\n4,Rome,I\n,Rome,I\n",
+    "landing/orders/2.csv": "id,city,op\n1,Bern,U\n2,Rome,D\n5,,I\n6,Oslo,I\n",
+}
+"""Two batches: some rows are updated and deleted by the second, so that there are delete files."""
 
 
 def test_what_is_declared_is_there_and_what_others_read(shop: Harness) -> None:

@@ -10,21 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Harness, MakeShop
+from harness import Harness
 from pyspark.sql import SparkSession
 from titled import golds
 
-pytestmark = pytest.mark.in_turn
+pytestmark = [pytest.mark.in_turn, pytest.mark.usefixtures("by_keys")]
 
 COLUMNS = "id: int, k: string, n: int, txt: string, hex: string, at: timestamp, day: string"
 BRONZE = f"source:\n  files: {{{{path: landing/{{name}}/, format: csv}}}}\ncolumns: {{{{{COLUMNS}}}}}\n"
 
 QUERIES, KINDS = golds(Path(__file__).with_name("odd_queries.sql"))
-
-
-@pytest.fixture
-def shop(make_shop: MakeShop, by_keys: None) -> Harness:
-    return make_shop({f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"})
+FILES = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
 
 
 def test_odd_queries_and_values(shop: Harness) -> None:

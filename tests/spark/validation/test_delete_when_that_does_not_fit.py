@@ -1,7 +1,7 @@
 """A ``delete_when`` that fits no row: reported at its place in the project, and nothing is written."""
 
 import pytest
-from harness import Harness, MakeShop
+from harness import Harness
 
 from lakesmith.errors import Problem
 
@@ -13,11 +13,7 @@ source:
 columns: {id: bigint, day: date, op: string}
 """
 QUERY = "SELECT id, day, op FROM bronze.orders"
-
-
-@pytest.fixture
-def shop(make_shop: MakeShop) -> Harness:
-    return make_shop({"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.sql": QUERY})
+FILES = {"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.sql": QUERY}
 
 
 def declare(shop: Harness, delete_when: str) -> None:

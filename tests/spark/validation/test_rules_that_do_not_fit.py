@@ -1,7 +1,7 @@
 """Rules that do not fit the rows: each is reported at its place, with the column and its type."""
 
 import pytest
-from harness import Harness, MakeShop
+from harness import Harness
 
 from lakesmith.errors import Problem
 
@@ -34,9 +34,7 @@ def problems(shop: Harness, table: str, text: str, rule: str) -> tuple[Problem, 
     return tuple(result.problems)
 
 
-@pytest.fixture
-def shop(make_shop: MakeShop) -> Harness:
-    return make_shop({"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.sql": QUERY})
+FILES = {"tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.sql": QUERY}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 from foreign_rows import insertion
-from harness import Harness, MakeShop
+from harness import Harness
 
 pytestmark = pytest.mark.in_turn
 
@@ -17,9 +17,7 @@ def write_as_another(shop: Harness, columns: str, values: str) -> None:
     shop.spark.sql(insertion(shop.spark, "lake.bronze.a", columns, values))
 
 
-@pytest.fixture
-def shop(make_shop: MakeShop) -> Harness:
-    return make_shop({"tables/bronze/a.yaml": BRONZE.format(name="a")})
+FILES = {"tables/bronze/a.yaml": BRONZE.format(name="a")}
 
 
 def kind(shop: Harness, table: str = "silver.t") -> str:

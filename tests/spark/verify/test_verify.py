@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from harness import Harness, MakeShop
+from harness import Harness
 
 from lakesmith.execute.verify import Verdict
 
@@ -29,19 +29,11 @@ FILES = {
 }
 DERIVED = ("silver.orders", "silver.log", "gold.by_city")
 HEADER = "id,at,op,city,amount\n"
-
-
-@pytest.fixture
-def shop(make_shop: MakeShop) -> Harness:
-    """Two batches: updates, deletes, a late version and bad rows."""
-    shop = make_shop(FILES)
-    shop.take(
-        "landing/orders/1.csv", HEADER + "1,1,I,Oslo,0.1\n2,1,I,Oslo,2.5\n3,1,I,Rome,-1\n3,1,I,Rome,7\n"
-    )
-    shop.take(
-        "landing/orders/2.csv", HEADER + "1,2,U,Rome,0.3\n2,2,D,,\n2,1,U,Oslo,9\n4,1,I,Rome,4\n4,1,I,Rome,4\n"
-    )
-    return shop
+TAKEN = {
+    "landing/orders/1.csv": HEADER + "1,1,I,Oslo,0.1\n2,1,I,Oslo,2.5\n3,1,I,Rome,-1\n3,1,I,Rome,7\n",
+    "landing/orders/2.csv": HEADER + "1,2,U,Rome,0.3\n2,2,D,,\n2,1,U,Oslo,9\n4,1,I,Rome,4\n4,1,I,Rome,4\n",
+}
+"""Two batches: updates, deletes, a late version and bad rows."""
 
 
 @pytest.mark.always

@@ -3,21 +3,17 @@
 from pathlib import Path
 
 import pytest
-from harness import Harness, MakeShop
+from harness import Harness
 from titled import golds
 
-pytestmark = pytest.mark.in_turn
+pytestmark = [pytest.mark.in_turn, pytest.mark.usefixtures("by_keys")]
 
 BRONZE = (
     "source:\n  files: {{path: landing/{name}/, format: csv}}\n"
     "columns: {{id: int, n: int, x: double, hex: string}}\n"
 )
 QUERIES, KINDS = golds(Path(__file__).with_name("equal_values.sql"))
-
-
-@pytest.fixture
-def shop(make_shop: MakeShop, by_keys: None) -> Harness:
-    return make_shop({f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"})
+FILES = {f"tables/bronze/{name}.yaml": BRONZE.format(name=name) for name in "ab"}
 
 
 def test_what_is_computed_of_values_that_rows_are_grouped_by(shop: Harness) -> None:
