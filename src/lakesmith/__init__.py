@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lakesmith.api.lakehouse import open_lakehouse as open
     from lakesmith.errors import LakesmithError, Problem
     from lakesmith.execute import events
-    from lakesmith.execute.run_result import RunFailed, RunResult
+    from lakesmith.execute.events import RunFailed, RunResult
 
 __version__ = "0.1.0"
 __all__ = [
@@ -37,8 +37,8 @@ _HOMES = {
     "LakesmithError": "lakesmith.errors:LakesmithError",
     "Problem": "lakesmith.errors:Problem",
     "Rows": "lakesmith.api.frames:Rows",
-    "RunFailed": "lakesmith.execute.run_result:RunFailed",
-    "RunResult": "lakesmith.execute.run_result:RunResult",
+    "RunFailed": "lakesmith.execute.events:RunFailed",
+    "RunResult": "lakesmith.execute.events:RunResult",
     "Table": "lakesmith.api.frames:Table",
     "events": "lakesmith.execute.events",
     "open": "lakesmith.api.lakehouse:open_lakehouse",

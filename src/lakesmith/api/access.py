@@ -109,7 +109,7 @@ class Access:
         """Makes a call that uses Spark: an interrupt cancels its jobs."""
 
         def cancel(ended: Flag) -> None:
-            from lakesmith.spark.progress import keep_cancelling
+            from lakesmith.spark.open import keep_cancelling
 
             keep_cancelling(session.cancel, ended)
 
@@ -183,7 +183,7 @@ class Access:
 
     def _follow(self) -> None:
         if self._handle is not None and self.host.progress is not None:
-            from lakesmith.spark.progress import follow
+            from lakesmith.spark.open import follow
 
             follow(self._handle.spark, self.host.progress)
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from lakesmith.api.access import Access
 from lakesmith.catalog.history import account_in_words
-from lakesmith.execute.events import BatchReport
-from lakesmith.execute.run_result import RunResult
+from lakesmith.execute.events import BatchReport, RunResult
 from lakesmith.serve.loop import Lake
 from lakesmith.serve.notices import Observer
 from lakesmith.serve.options import Pace, UpOptions, certificate_and_key

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from lakesmith.api.quarantine import QuarantineDropPreview, QuarantineRows, QuarantineSummary
     from lakesmith.api.reading import History, Plan, Status
     from lakesmith.api.results import Change
-    from lakesmith.execute.events import Listener
-    from lakesmith.execute.run_result import RunResult
+    from lakesmith.execute.events import Listener, RunResult
 
 
 class Lakehouse(Changing):

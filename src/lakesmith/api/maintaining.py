@@ -170,7 +170,7 @@ def _in_pieces(
     Returns whether the work was stopped before its end.
     """
     from lakesmith.spark.maintenance.maintainer import Maintainer
-    from lakesmith.spark.progress import keep_cancelling
+    from lakesmith.spark.open import keep_cancelling
 
     command, little = how
 

@@ -12,7 +12,7 @@ from lakesmith.api.results import Change, Heads
 from lakesmith.api.running import run, run_decided
 from lakesmith.api.words import iso
 from lakesmith.errors import UsageError
-from lakesmith.execute.events import Listener
+from lakesmith.execute.events import Listener, RunResult
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.quarantine import (
     BadRow,
@@ -22,7 +22,6 @@ from lakesmith.execute.quarantine import (
     read_bad_rows,
     summarize,
 )
-from lakesmith.execute.run_result import RunResult
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.plan.steps import BadRows, Strategy
 from lakesmith.project.definitions import TableName

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from lakesmith import limits
-from lakesmith.catalog.elsewhere import Elsewhere
 from lakesmith.catalog.history import resolve_as_of
+from lakesmith.catalog.local import Elsewhere
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.lake import table_bytes

@@ -23,17 +23,19 @@ from lakesmith.execute.events import (
     Listener,
     LockWaiting,
     PhaseStarted,
+    RunFailed,
     RunFinished,
+    RunResult,
     TableCurrent,
     TableFailed,
     TableHeld,
     TablePublished,
     TableRedone,
     TableStarted,
+    result_of,
 )
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.run import Run
-from lakesmith.execute.run_result import RunFailed, RunResult, result_of
 from lakesmith.plan.losses import WAITS
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.project.definitions import TableName
@@ -105,7 +107,7 @@ def waiting_for_approval(result: RunResult) -> tuple[str, ...]:
 
 def _give_up(run: Run, ended: Flag) -> None:
     run.stop.set()
-    from lakesmith.spark.progress import keep_cancelling
+    from lakesmith.spark.open import keep_cancelling
 
     keep_cancelling(lambda: run.engine.cancel() if run.engine else None, ended)
 

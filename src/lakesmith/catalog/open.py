@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from lakesmith.catalog.elsewhere import Reading, elsewhere
-from lakesmith.catalog.local import LocalCatalog
+from lakesmith.catalog.local import LocalCatalog, Reading, elsewhere
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from lakesmith.cache import Cache
-from lakesmith.catalog.elsewhere import Reading
 from lakesmith.catalog.lease import Lease, LeaseTable, lease_name
+from lakesmith.catalog.local import Reading
 from lakesmith.catalog.metadata import parse_metadata
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.catalog.remote_tables import (

@@ -18,8 +18,7 @@ from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import TableState
 from lakesmith.execute.events import BatchReport
 from lakesmith.execute.lake import Lake
-from lakesmith.execute.ledger_lines import batch_number
-from lakesmith.execute.publish import Ground, ground_of, publish_record
+from lakesmith.execute.publish import Ground, batch_number, ground_of, publish_record
 from lakesmith.plan.facts import as_recorded
 from lakesmith.plan.format_version import FormatUpgrade
 from lakesmith.plan.settings import (

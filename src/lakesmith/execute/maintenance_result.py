@@ -57,7 +57,8 @@ class MaintenanceResult:
 
 @dataclass(frozen=True, slots=True)
 class RewriteResult:
-    """Data files that were rewritten, and the files and pieces that they became; ``stopped``: it ended early."""
+    """Data files that were rewritten, and the files and pieces that they became; ``stopped``: it ended
+    early."""
 
     table: TableName
     files: int = 0

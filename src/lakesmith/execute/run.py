@@ -28,7 +28,7 @@ from lakesmith.execute.events import (
     TableStarted,
 )
 from lakesmith.execute.faults import reach
-from lakesmith.execute.fetch import fetch_all
+from lakesmith.execute.forecast import fetch_all
 from lakesmith.execute.lake import planned_bytes
 from lakesmith.execute.locking import Claim
 from lakesmith.execute.unforeseen import unforeseen_of

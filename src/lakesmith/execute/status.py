@@ -13,7 +13,7 @@ from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
-from lakesmith.execute.fetch import not_read
+from lakesmith.execute.forecast import not_read
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.maintenance import Health, health_of

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from lakesmith.errors import LakesmithError, Problem, RunError
-from lakesmith.execute.events import Listener, TableFailed, TablePublished
+from lakesmith.execute.events import Listener, RunFailed, RunResult, TableFailed, TablePublished
 from lakesmith.execute.maintenance import Slice
 from lakesmith.execute.maintenance_result import MaintenanceResult
-from lakesmith.execute.run_result import RunFailed, RunResult
 from lakesmith.serve.arrivals import Arrivals, Arrived, ready
 from lakesmith.serve.notices import (
     Batch,

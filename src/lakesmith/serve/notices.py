@@ -13,6 +13,7 @@ from lakesmith.execute.events import (
     BatchReport,
     EngineStarting,
     Event,
+    RunResult,
     TableCurrent,
     TableFailed,
     TablePublished,
@@ -20,7 +21,6 @@ from lakesmith.execute.events import (
 )
 from lakesmith.execute.maintenance import Maintained, NotMaintained, Slice, Unknown
 from lakesmith.execute.maintenance_result import MaintenanceResult
-from lakesmith.execute.run_result import RunResult
 from lakesmith.serve.retries import PARKED_PAUSE, Failing
 from lakesmith.serve.schedule import MOST_PASSED, Due, Firing, next_firing
 from lakesmith.serve.state import TableState, moment

@@ -13,9 +13,9 @@ from typing import Final
 
 from lakesmith.catalog.home import project_lock
 from lakesmith.errors import LakesmithError, Problem
+from lakesmith.execute.events import RunResult
 from lakesmith.execute.opened import Opened, read_project
 from lakesmith.execute.quarantine import bad_positions
-from lakesmith.execute.run_result import RunResult
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.execute.unforeseen import unforeseen
 from lakesmith.project.scratch import scratch_folder

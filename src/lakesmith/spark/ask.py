@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lakesmith.catalog.elsewhere import Elsewhere
+from lakesmith.catalog.local import Elsewhere
 from lakesmith.catalog.protocol import CATALOG_NAME
 from lakesmith.errors import RunError, UsageError
 from lakesmith.project.definitions import TableName

@@ -4,7 +4,7 @@ from harness import Harness, MakeShop
 from out_of_quarantine import replay
 
 from lakesmith import Lakehouse
-from lakesmith.execute.run_result import RunResult
+from lakesmith.execute.events import RunResult
 from lakesmith.serve.arrivals import Arrivals
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.intake.frames import Frame, Request

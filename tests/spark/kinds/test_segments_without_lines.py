@@ -13,8 +13,8 @@ from lakesmith.api.files import Files
 from lakesmith.cli.commands.files import file_lines
 from lakesmith.errors import UsageError
 from lakesmith.execute import faults
+from lakesmith.execute.events import RunResult
 from lakesmith.execute.files import FileReport, file_report, find_files, ledger_step
-from lakesmith.execute.run_result import RunResult
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.project.definitions import TableName
 from lakesmith.serve.arrivals import Arrivals

@@ -14,8 +14,7 @@ from typing import ClassVar
 import pytest
 
 from lakesmith.errors import LakesmithError
-from lakesmith.execute.events import BatchReport
-from lakesmith.execute.run_result import RunResult
+from lakesmith.execute.events import BatchReport, RunResult
 from lakesmith.serve.loop import Loop
 from lakesmith.serve.options import Pace, UpOptions
 from lakesmith.serve.state import is_alive, read_state

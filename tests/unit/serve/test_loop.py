@@ -13,10 +13,9 @@ import pytest
 
 from lakesmith.catalog.record import Account, Record
 from lakesmith.errors import LakesmithError, Place, Problem, ProjectError
-from lakesmith.execute.events import BatchReport, Listener, TableFailed, TablePublished
+from lakesmith.execute.events import BatchReport, Listener, RunFailed, RunResult, TableFailed, TablePublished
 from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained, Slice
 from lakesmith.execute.maintenance_result import MaintenanceResult
-from lakesmith.execute.run_result import RunFailed, RunResult
 from lakesmith.plan.maintenance import Task
 from lakesmith.plan.steps import Base, Strategy, TableStep
 from lakesmith.project.definitions import Maintenance, Schedule, TableDefinition, TableName

@@ -25,7 +25,7 @@ from lakesmith.errors import RunError
 from lakesmith.execute.engine import Outdated, RunStopped
 from lakesmith.execute.events import BatchReport, Listener, PhaseStarted
 from lakesmith.execute.faults import reach
-from lakesmith.execute.ledger_lines import batch_number
+from lakesmith.execute.publish import batch_number
 from lakesmith.plan.facts import as_recorded
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
 from lakesmith.project.definitions import Project, TableName

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from lakesmith.catalog.elsewhere import Elsewhere
+from lakesmith.catalog.local import Elsewhere
 from lakesmith.catalog.open import iceberg_properties
 from lakesmith.catalog.protocol import SPARK_CATALOG, Catalog
 from lakesmith.project.definitions import ExternalTable, Project, TableName, Target

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from lakesmith.catalog.record import Account, Pin
 from lakesmith.errors import RunError
 from lakesmith.execute.lake import LEDGER_PIN, Lake
-from lakesmith.execute.ledger_lines import asked_entries
+from lakesmith.execute.publish import asked_entries
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger import hash_entries

@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 from lakesmith.catalog.record import Account, Pin
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.lake import LEDGER_PIN, Lake
-from lakesmith.execute.ledger_lines import events_there, ledger_notes, unread_entries
+from lakesmith.execute.publish import events_there, ledger_notes, unread_entries
 from lakesmith.plan.steps import FileIntake, TableStep
 from lakesmith.project.definitions import ADDED_COLUMNS, Column, OnBadRow, is_object
 from lakesmith.quoting import literal, quoted, quoted_if_odd

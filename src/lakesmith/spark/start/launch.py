@@ -20,7 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from py4j.java_gateway import JavaClass, JavaGateway, JavaPackage, JVMView
 
 from lakesmith.errors import EnvironmentProblem
 from lakesmith.spark.start.find_java import JavaRuntime
@@ -228,7 +230,7 @@ def connect(plan: LaunchPlan, driver: DriverProcess, seconds: float = START_SECO
     from py4j.protocol import Py4JError
     from pyspark.java_gateway import launch_gateway
 
-    from lakesmith.spark.jvm.known_names import remember_names
+    from lakesmith.spark.start.launch import remember_names
 
     try:
         with _gateway_variables(*_await_connection(plan, driver, seconds)):
@@ -245,7 +247,7 @@ def connect_to(reached: Gateway) -> JavaGateway:
     """Connect PySpark to a JVM that is up. Raises Py4JError or OSError."""
     from pyspark.java_gateway import launch_gateway
 
-    from lakesmith.spark.jvm.known_names import remember_names
+    from lakesmith.spark.start.launch import remember_names
 
     with _gateway_variables(reached.port, reached.secret):
         gateway = launch_gateway()  # type: ignore[no-untyped-call]
@@ -340,3 +342,28 @@ def start_failed(reasons: Sequence[str], log_path: Path) -> EnvironmentProblem:
         found="; ".join(reasons),
         hint=f"the JVM's own words are in {log_path}; `lakesmith doctor` looks at Java, jars and folders",
     )
+
+
+class _KnownPackage(JavaPackage):  # type: ignore[misc]
+    def __getattr__(self, name: str) -> Any:
+        return _known(self, name, super().__getattr__(name))
+
+
+class _KnownView(JVMView):  # type: ignore[misc]
+    def __getattr__(self, name: str) -> Any:
+        return _known(self, name, super().__getattr__(name))
+
+
+def remember_names(gateway: JavaGateway) -> None:
+    """From now on the gateway's view of the JVM asks for each package and each class once."""
+    gateway.jvm.__class__ = _KnownView
+
+
+def _known(where: object, name: str, found: Any) -> Any:
+    """Remembers the class that was found as an attribute. Unknown names are asked for again."""
+    if isinstance(found, JavaClass):
+        setattr(where, name, found)
+    elif isinstance(found, JavaPackage) and name.islower():
+        found.__class__ = _KnownPackage
+        setattr(where, name, found)
+    return found

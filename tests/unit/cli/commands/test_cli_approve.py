@@ -7,7 +7,7 @@ import pytest
 
 from lakesmith.cli.commands import run as command
 from lakesmith.cli.commands.run import RunOptions, run_command
-from lakesmith.execute.run_result import RunFailed, RunResult
+from lakesmith.execute.events import RunFailed, RunResult
 from lakesmith.plan.losses import waits
 
 FILES = {

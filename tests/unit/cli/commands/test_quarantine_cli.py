@@ -12,8 +12,8 @@ from shop import T0, Cli, Shop
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.record import Pin
+from lakesmith.execute.events import RunResult
 from lakesmith.execute.quarantine import QuarantineDecider, fits
-from lakesmith.execute.run_result import RunResult
 from lakesmith.plan.steps import BadRows
 
 STRING, LONG = pa.string(), pa.int64()
