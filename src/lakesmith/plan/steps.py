@@ -147,7 +147,17 @@ class BadRows:
 
 
 @dataclass(frozen=True, slots=True)
-class TableStep:
+class _OfTable:
+    table: TableDefinition
+
+    @property
+    def name(self) -> TableName:
+        """The table's logical name."""
+        return self.table.name
+
+
+@dataclass(frozen=True, slots=True)
+class TableStep(_OfTable):
     """Work for one table: one batch, published by one commit.
 
     ``row_wise``: each input row gives at most one row, so every row read can be accounted for.
@@ -163,7 +173,6 @@ class TableStep:
     lookup.
     """
 
-    table: TableDefinition
     strategy: Strategy
     reason: str
     base: Base
@@ -190,55 +199,32 @@ class TableStep:
         return tuple(item for item in self.inputs if not item.lookup)
 
     @property
-    def name(self) -> TableName:
-        """The table's logical name."""
-        return self.table.name
-
-    @property
     def file_count(self) -> int:
         """How many files the batch reads, without slices of topics."""
         return sum(len(intake.files) for intake in self.intakes if intake.source.has_files)
 
 
 @dataclass(frozen=True, slots=True)
-class UpToDate:
+class UpToDate(_OfTable):
     """A table with nothing to do, and why. ``held``: frozen, so it may be behind."""
 
-    table: TableDefinition
     reason: str
     notes: tuple[str, ...] = ()
     held: bool = False
 
-    @property
-    def name(self) -> TableName:
-        """The table's logical name."""
-        return self.table.name
-
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(_OfTable):
     """A table whose step is only known once its inputs are refreshed."""
 
-    table: TableDefinition
     upstream: tuple[TableName, ...]
-
-    @property
-    def name(self) -> TableName:
-        """The table's logical name."""
-        return self.table.name
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(_OfTable):
     """A table that cannot be refreshed, and the choices there are."""
 
-    table: TableDefinition
     problem: Problem
-
-    @property
-    def name(self) -> TableName:
-        """The table's logical name."""
-        return self.table.name
 
 
 Decision = TableStep | UpToDate | Waiting | Refused

@@ -12,36 +12,17 @@ from typing import TYPE_CHECKING
 
 from lakesmith.sql.functions import nondeterministic
 from lakesmith.sql.model import (
-    Edit,
-    FunctionUse,
     Notice,
     Output,
-    SelectList,
-    Shape,
     ShapeKind,
     SqlAnalysis,
-    TableReference,
 )
 from lakesmith.sql.tokens import SqlParseError
 
 if TYPE_CHECKING:
     from lakesmith.sql.parse import Parsed
 
-__all__ = [
-    "ANALYSIS_VERSION",
-    "Edit",
-    "FunctionUse",
-    "Notice",
-    "Output",
-    "SelectList",
-    "Shape",
-    "ShapeKind",
-    "SqlAnalysis",
-    "SqlParseError",
-    "TableReference",
-    "analyse",
-    "digest_of",
-]
+__all__ = ["ANALYSIS_VERSION", "SqlAnalysis", "SqlParseError", "analyse", "digest_of"]
 
 ANALYSIS_VERSION = 14
 """Raised whenever the same text would be analysed differently: cached analyses of other versions are

@@ -48,7 +48,7 @@ def parse_error(sql: str, tokens: Sequence[Token], found: str, line: int, column
         or _misspelt(sql, tokens, at)
         or _keyword_as_name(sql, tokens, at, found)
         or _comma(sql, tokens, at)
-        or _told(sql, tokens, at, found)
+        or _finding(sql, tokens, at, found)
     )
 
 
@@ -151,7 +151,7 @@ def _is_from(tokens: Sequence[Token], index: int) -> bool:
     return True
 
 
-def _told(sql: str, tokens: Sequence[Token], at: int, found: str) -> SqlParseError:
+def _finding(sql: str, tokens: Sequence[Token], at: int, found: str) -> SqlParseError:
     """What the parser found, from the name that a lone dot belongs to."""
     at -= 1 if at and tokens[at].text == "." else 0
     if tokens[at].text == "#":

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from lakesmith.sql.analysis import ShapeKind, SqlAnalysis, SqlParseError, analyse
+from lakesmith.sql.analysis import SqlAnalysis, SqlParseError, analyse
+from lakesmith.sql.model import ShapeKind
 
 # title, query, the tables named (in order), the columns given (None: open)
 REFERENCES: list[tuple[str, str, list[str], tuple[str, ...] | None]] = [

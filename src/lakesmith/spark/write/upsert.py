@@ -51,7 +51,7 @@ def upsert(batch: Batch, rows: QueryRows) -> Draft:
         counts = counts_of(seen)
         stop_if_asked(batch, counts["bad"], validated.bad)
         batch.say(f"finding {keys} keys")
-        with_outcome, outcomes = _fated(batch, validated, Winners(winners, keys), kept)
+        with_outcome, outcomes = _with_outcomes(batch, validated, Winners(winners, keys), kept)
         _write(batch, with_outcome, validated.columns, outcomes)
         pins = {
             **set_aside(batch, validated.bad, validated.columns, counts["bad"]),
@@ -70,7 +70,9 @@ def upsert(batch: Batch, rows: QueryRows) -> Draft:
         )
 
 
-def _fated(batch: Batch, validated: Validated, winners: Winners, kept: Kept) -> tuple[DataFrame, Outcomes]:
+def _with_outcomes(
+    batch: Batch, validated: Validated, winners: Winners, kept: Kept
+) -> tuple[DataFrame, Outcomes]:
     """Returns the new versions with their outcomes, and the counts of those."""
     with_places = can_replace(batch.state(), batch.step.base.snapshot, winners.count)
     with_outcome = kept.keep(find_outcomes(batch, validated, winners, with_places))
