@@ -117,7 +117,7 @@ def secrets_in_settings(settings: Mapping[str, str]) -> frozenset[str]:
 
 
 def _lone(text: str, user: str | None) -> str | None:
-    """A user without a password is a name to databases, and mostly a token in URLs of HTTP."""
+    """Returns whether a user without a password may be a token, as in HTTP URLs."""
     return user if text.lower().startswith("http") else None
 
 

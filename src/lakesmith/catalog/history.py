@@ -161,7 +161,7 @@ def _text(state: TableState, snapshot: Snapshot, record: Record | None, kind: Hi
 
 
 def _rows_in_words(state: TableState, snapshot: Snapshot) -> str:
-    """``: 13 rows now (+3)``, as far as the summaries tell."""
+    """Returns ``: 13 rows now (+3)`` if the summaries have the numbers."""
     after = live_rows(snapshot)
     if after is None:
         return ""

@@ -94,7 +94,7 @@ def _away(catalog: LocalCatalog, project: str, outside: list[Entry]) -> Iterator
 
 
 def _is_ours(entry: Entry, path: Path, project: str) -> bool:
-    """Tables that others made may be anywhere. A file ledger says no owner."""
+    """Returns whether an entry is the project's. File ledgers have no owner property."""
     if entry.name.layer == RESERVED_LAYER:
         return True
     try:

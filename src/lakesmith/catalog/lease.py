@@ -63,7 +63,6 @@ class Lease:
 
 
 def _place(location: str) -> str:
-    """A location as all spell it."""
     return re.sub(r"^s3[an]:", "s3:", plain_location(location)).rstrip("/")
 
 

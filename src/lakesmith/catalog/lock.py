@@ -218,7 +218,7 @@ def _read(file: int) -> Holder | None:
 
 
 def _read_settled(file: int) -> Holder | None:
-    """The holder, with a moment's patience for one that has the lock and is about to write its name."""
+    """Returns the holder; waits a moment for one that is about to write its name."""
     holder = _read(file)
     if holder is None:
         time.sleep(_POLL_SECONDS)

@@ -288,7 +288,7 @@ def _has_rows_there(state: TableState) -> bool:
 
 
 def _counts(catalog: LocalCatalog, lost: Lost, pins: Pins) -> bool:
-    """Returns whether it is missed: a published table, or a sidecar that a record pins."""
+    """Returns whether the table is missed: published, or a sidecar that a record pins."""
     if not lost.name.name or catalog.location(lost.name.layer, lost.name.name) is not None:
         return False
     if not _has_rows_there(lost.state):

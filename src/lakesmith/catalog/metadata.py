@@ -201,13 +201,13 @@ def _refs(data: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 def _head_alone(
     refs: Mapping[str, Mapping[str, Any]], snapshots: Mapping[int, Snapshot]
 ) -> tuple[tuple[int, int], ...]:
-    """What is known of main's past when the optional snapshot log is absent: its head."""
+    """Returns main's head as its only known history if the optional snapshot log is absent."""
     head = snapshots.get(refs[MAIN]["snapshot-id"]) if MAIN in refs else None
     return ((head.snapshot_id, head.committed_ms),) if head else ()
 
 
 def _current_schema(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Format 1 may carry only ``schema``; where ``schemas`` is present it counts."""
+    """Returns the current schema. Format 1 may have only ``schema``; ``schemas`` has precedence."""
     for schema in data.get("schemas") or ():
         if schema.get("schema-id", 0) == data["current-schema-id"]:
             return schema  # type: ignore[no-any-return]

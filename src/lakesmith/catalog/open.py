@@ -52,8 +52,6 @@ def _remote(
 
 @dataclass(frozen=True)
 class _Others:
-    """The catalogs in which external tables are, each opened when the first of its tables is asked for."""
-
     project: Project
     opened: dict[str | None, LocalCatalog | RemoteCatalog] = field(default_factory=dict)
 

@@ -229,7 +229,7 @@ def last_change_ms(state: TableState) -> int | None:
 
 
 def _between(state: TableState, start: int | None, end: int) -> Iterator[Snapshot | Reason]:
-    """The snapshots of (start, end], newest first, and at the end a reason if ``start`` is not met."""
+    """Yields the snapshots of (start, end], newest first, and then a reason if ``start`` is not met."""
     at: int | None = end
     while at != start:
         if at is None:

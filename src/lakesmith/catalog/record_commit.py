@@ -120,7 +120,7 @@ def _new_snapshot(
 def _after(
     data: Mapping[str, Any], location: str, snapshot: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The metadata with the snapshot as main's head, and the metadata files that go with it."""
+    """Returns the metadata with the snapshot as main's head, and the metadata files to delete."""
     number, now = snapshot["snapshot-id"], snapshot["timestamp-ms"]
     refs = {name: ref for name, ref in data["refs"].items() if not name.startswith(BRANCH_PREFIX)}
     refs |= {
@@ -147,14 +147,14 @@ def _after(
 
 
 def _remove(*locations: str) -> None:
-    """With the checksums that Hadoop puts beside its files."""
+    """Deletes a file and the checksum that Hadoop puts beside it."""
     for path in map(local_path, locations):
         for file in (path, path.with_name(f".{path.name}.crc")):
             file.unlink(missing_ok=True)
 
 
 def _write(location: str, content: bytes) -> None:
-    """Writes a file that is not there yet, down to the disk: the catalog is about to name it."""
+    """Writes a new file to the disk itself: the catalog is about to name it."""
     path: Path = local_path(location)
     with path.open("xb") as file:
         file.write(content)

@@ -63,7 +63,7 @@ def _opened(properties: frozenset[tuple[str, str]]) -> PyIcebergCatalog:
 
 @dataclass(frozen=True)
 class _ByOurNames:
-    """A catalog of PyIceberg's, asked by the names that tables have in the project."""
+    """PyIceberg's catalog by the project's names of tables."""
 
     catalog: Any
     naming: Naming
@@ -134,7 +134,7 @@ class RemoteCatalog:
             self._look.states = before
 
     def _looked(self, name: TableName, ahead: Ahead) -> TableState | LakesmithError | None:
-        """What is wrong with one table is raised where it is asked for: the others are there."""
+        """Returns a table's state or its error, which is raised when the table is asked for."""
         try:
             return self._read(name, ahead)
         except LakesmithError as error:
@@ -215,7 +215,6 @@ class RemoteCatalog:
         return self.lease_table(project).holder() if self.table(*name) is not None else None
 
     def _ask(self, question: Callable[[], Result]) -> Result:
-        """Asks the catalog. Errors of all clients become EnvironmentProblem LS325."""
         try:
             return question()
         except LakesmithError:

@@ -57,7 +57,7 @@ def tables_of(catalog: Any) -> RemoteTables:
 
 @dataclass(frozen=True)
 class _RestTables:
-    """A REST catalog answers with the metadata itself, and some know by an ETag that one has it already."""
+    """A REST catalog: answers contain the metadata, and some servers support ETags."""
 
     catalog: Any
 
@@ -96,8 +96,6 @@ class _RestTables:
 
 
 class _Locations(Protocol):
-    """Where a catalog says that the metadata of its tables is."""
-
     def of(self, identifier: Identifier) -> str | None:
         """That of one; None when there is no such table."""
 
@@ -107,7 +105,7 @@ class _Locations(Protocol):
 
 @dataclass(frozen=True)
 class _TablesInFiles:
-    """The catalog says where a metadata file is, and that is read as PyIceberg is set up to read."""
+    """A catalog that says where a metadata file is; PyIceberg's file client reads it."""
 
     catalog: Any
     locations: _Locations
@@ -141,7 +139,7 @@ class _TablesInFiles:
             return json_of(file.read())
 
     def _io(self, location: str) -> Any:
-        """One for all of a scheme: each has connections of its own."""
+        """Returns the client of a scheme, one for all its files."""
         from pyiceberg.io import load_file_io
 
         scheme = location.partition(":")[0]
@@ -152,7 +150,7 @@ class _TablesInFiles:
 
 @dataclass(frozen=True)
 class _InGlue:
-    """Glue gives the tables of a database in pages of 100."""
+    """Tables in Glue, which lists a database in pages of 100."""
 
     catalog: Any
 
@@ -221,8 +219,6 @@ def is_new_database(catalog: Any, error: Exception) -> bool:
 
 @dataclass(frozen=True)
 class _InDatabase:
-    """A database has a row for each table."""
-
     catalog: Any
 
     def of(self, identifier: Identifier) -> str | None:

@@ -55,7 +55,8 @@ def publish_advance(lake: Lake, step: TableStep) -> BatchReport | None:
 
 
 def _ground(lake: Lake, step: TableStep) -> tuple[Ground, Mapping[str, Any]] | None:
-    """And the table's metadata as it will be. Columns are dropped by Spark."""
+    """Returns the ground with the changed metadata; None if only Spark can change it, as for dropped
+    columns."""
     moves_alone = step.strategy is Strategy.ADVANCE and not step.drops
     ground = ground_of(lake, step) if moves_alone else None
     if ground is None:
@@ -165,7 +166,7 @@ def _iceberg_type(spark: str) -> str | None:
 
 
 def _named_elsewhere(data: Mapping[str, Any], before: Sequence[Field], after: Sequence[Field]) -> bool:
-    """Whether names that change, or come, may also be in properties and in partition specs."""
+    """Returns whether names that change may be in properties and partition specs, too."""
     names = {field["name"] for field in after} - {field["name"] for field in before}
     in_specs = {field["name"] for spec in data["partition-specs"] for field in spec["fields"]}
     return bool(names) and (bool(names & in_specs) or any(map(_BY_COLUMN.search, data["properties"])))

@@ -63,7 +63,7 @@ class Decider:
         return with_approval(decision, facts, given, self.graph.readers(name), name in self.approved)
 
     def _given(self, node: Node) -> tuple[str, ...] | None:
-        """The columns of a table's query, as far as its text and the tables that it reads tell."""
+        """Returns the columns of a table's query if its text and its inputs tell them."""
         if node.analysis is None:
             return None
         states = {name: self.lake.facts(name).state for name in node.inputs}
@@ -121,7 +121,7 @@ class Decider:
         return tuple(decisions.values())
 
     def _waiting(self, definition: TableDefinition, upstream: tuple[TableName, ...]) -> Decision:
-        """A table that waits; refused where what is there of it cannot be read."""
+        """Returns a waiting decision, or a refusal if the table cannot be read."""
         try:
             self.lake.facts(definition.name)
         except (LockedError, EnvironmentProblem):

@@ -122,7 +122,7 @@ def plan_erasure(lake: Lake, graph: Graph, asked: Asked) -> Erasure:
 
 
 def _columns(graph: Graph, states: Mapping[TableName, TableState], name: TableName) -> frozenset[str]:
-    """Those that the table has, or that are declared, in lower case."""
+    """Returns the columns that the table has or declares, in lower case."""
     declared = (column.name.lower() for column in graph.node(name).definition.columns)
     return columns_of(states[name]) if name in states else frozenset(declared)
 

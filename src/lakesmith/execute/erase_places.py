@@ -189,7 +189,7 @@ def _tells(looked: Looked, path: Path) -> bool:
 
 
 def _without_lines(looked: Looked, path: Path) -> None:
-    """In place: a process may be writing to the end of the file."""
+    """Removes lines of a file in place: a process may be appending to it."""
     lines = path.read_bytes().splitlines(keepends=True)
     kept = [
         line

@@ -121,7 +121,7 @@ def _source_lines(lake: Lake, source: Source, listing: Listing, ledger: LedgerVi
 def _before_since(
     lake: Lake, source: Source, inside: Mapping[str, FileLine], ledger: LedgerView
 ) -> dict[str, FileLine]:
-    """The files that are there and come before ``since``: late ones are seen here, and in no run."""
+    """Yields files before ``since``, which no run ingests: late ones are seen here alone."""
     if source.since is None:
         return {}
     everywhere = list_files(replace(source, since=None), lake.project.root, time.time_ns(), ledger.rows)
@@ -178,7 +178,7 @@ def find_files(report: FileReport, texts: Sequence[str], root: Path, here: Path)
 
 
 def _folded(report: FileReport, text: str) -> list[str]:
-    """The segments of this path or name that were taken and have no line any more."""
+    """Returns the ingested segments of this path or name that are folded into another line."""
     folders = {line.path.rpartition("/")[0] for line in report.lines if line.stands_for is not None}
     return [
         path for path in (text, *(f"{folder}/{text}" for folder in folders)) if report.ledger.is_folded(path)
@@ -247,7 +247,7 @@ def _intake(source: Source, skip: Sequence[FileLine], forget: Sequence[FileLine]
 
 
 def _sources(table: TableDefinition, lines: Sequence[FileLine]) -> tuple[Source, ...]:
-    """The table's sources; a file of a source that was renamed since is entered under its old name."""
+    """Returns the table's sources by name; files keep the name that a source had."""
     known = {source.name: source for source in table.sources}
     first = table.sources[0]
     old = {line.source for line in lines} - known.keys()

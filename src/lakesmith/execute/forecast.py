@@ -156,7 +156,7 @@ def _fetch(
 
 
 def _keys(lake: Lake, name: TableName, facts: TableFacts) -> dict[str, str | None]:
-    """The keys of the rows that are there by what the lake has taken; their values count as not known."""
+    """Returns how many keys the rows have by the ledger; their values are unknown."""
     if facts.state is None or facts.state.head is None:
         return {}
     loaded = lake.catalog.reader().load_table((name.layer, name.name))

@@ -95,7 +95,7 @@ class Lake:
             return TableFacts(state, problem=error.problems[0])
 
     def _facts_of_others(self, name: TableName, external: ExternalTable) -> TableFacts:
-        """A catalog of others that does not answer keeps nothing waiting but what is read from it."""
+        """Returns facts of an external table. If its catalog is silent, only its readers wait."""
         try:
             return external_facts(name, external, self.catalog.table(name.layer, name.name))
         except EnvironmentProblem as error:
@@ -208,7 +208,7 @@ def _read_whole(lake: Lake, decision: TableStep | Waiting) -> Iterable[TableName
 
 
 def _is_large_part(lake: Lake, item: InputRange) -> bool:
-    """Whether more rows came than the part stands for that is counted of a table."""
+    """Returns whether more rows came than INCREMENTAL_ONE_BYTE_IN assumes."""
     state = lake.catalog.table(item.table.layer, item.table.name)
     rows = state.head.count("total-records") if state and state.head else 0
     return (item.rows or 0) * limits.INCREMENTAL_ONE_BYTE_IN > rows

@@ -111,7 +111,7 @@ def landing_files(
 
 
 def _fingerprinted(lake: Lake, file: FileIdentity, taken: FileIdentity | None) -> FileIdentity:
-    """With a fingerprint of its content, where that alone tells whether it is what was taken."""
+    """Returns the file with its fingerprint if only its content can tell whether it is the ingested one."""
     if taken is None or same_status(taken, file) or taken.size != file.size:
         return file
     return with_fingerprints([file], lake.project.root)[0]

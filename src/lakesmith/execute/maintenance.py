@@ -73,8 +73,6 @@ def verdicts(lake: Lake, names: Iterable[TableName], orphans: bool = False) -> t
 
 @dataclass(frozen=True)
 class _Known:
-    """What is read once for all tables: which there are, and who needs which of their snapshots."""
-
     lake: Lake
     states: Mapping[TableName, TableState]
     needs: Mapping[TableName, Mapping[TableName, set[int]]]
@@ -91,7 +89,7 @@ def summary_health(state: TableState) -> Health:
 
 
 def _past_of(known: _Known, name: TableName) -> Past:
-    """What can leave of a table's past and of its sidecars', and who holds back what."""
+    """Returns what can expire of a table and its sidecars, and which readers prevent more."""
     state, needs = known.states[name], known.needs[name]
     settings, now = known.lake.project.table(name).maintenance, time.time_ns() // 1_000_000
     gone = old_snapshots(state, set().union(*needs.values()), now, settings)
@@ -111,7 +109,7 @@ def known_states(lake: Lake) -> dict[TableName, TableState]:
 def _old_of_sidecars(
     lake: Lake, name: TableName, state: TableState, gone: frozenset[int]
 ) -> Mapping[TableName, tuple[int, ...]]:
-    """For each sidecar the snapshots that no record pins which is left once ``gone`` have left."""
+    """Returns for each sidecar the snapshots that no record pins once ``gone`` have expired."""
     left = [snapshot for key, snapshot in state.snapshots.items() if key not in gone]
     records = [record for snapshot in left if (record := snapshot.record)]
     found = {}

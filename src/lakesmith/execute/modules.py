@@ -82,7 +82,7 @@ def _parsed(source: str, path: Path) -> ast.Module:
 
 
 def _imported(tree: ast.Module, package: _Name) -> Iterator[_Name]:
-    """Every module that may be meant by the imports of a tree, with the packages it lies in."""
+    """Yields the modules that a tree may import, with their packages."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -100,7 +100,7 @@ def _imported(tree: ast.Module, package: _Name) -> Iterator[_Name]:
 
 
 def _above(package: _Name, level: int) -> _Name:
-    """What an import with so many dots begins from; none: from the root."""
+    """Returns the package that an import with this many dots starts from; empty: the root."""
     return package[: len(package) - level + 1] if level else ()
 
 

@@ -90,7 +90,7 @@ def publish_record(
 
 
 def _known_rows(state: TableState) -> int | None:
-    """The rows of main's head, None where its summary does not surely tell."""
+    """Returns the rows of main's head; None if its summary does not have them."""
     head = state.head
     if head is None or (state.may_leave_deletes and head.count("total-position-deletes")):
         return None
@@ -207,7 +207,7 @@ def ledger_notes(step: TableStep) -> Iterator[str]:
 
 
 def _fingerprinted(file: FileIdentity, root: Path) -> FileIdentity:
-    """With a fingerprint, unless its content may not be read at all."""
+    """Returns the file with its fingerprint, unless it cannot be read."""
     try:
         return replace(file, etag=fingerprints((file,), root)[file.path])
     except SourceError:

@@ -231,7 +231,7 @@ def plan_quarantine(
 
 
 def _as_before(record: Record) -> tuple[InputRange, ...]:
-    """The inputs' positions as they are: nothing is read of them."""
+    """Returns the inputs' positions unchanged: nothing is read of them."""
     return tuple(
         InputRange(TableName.parse(name), pin.uuid, pin.snapshot, pin.snapshot, 0, pin.schema)
         for name, pin in record.inputs.items()

@@ -98,7 +98,6 @@ def _looked_up_again(query: Query) -> str:
 
 
 def _looked_up(query: Query) -> str:
-    """What becomes of the lookups."""
     if not query.lookups:
         return ""
     names = " and ".join(map(str, query.lookups))
@@ -108,7 +107,6 @@ def _looked_up(query: Query) -> str:
 
 
 def _by_keys(query: Query, why: str) -> Refresh | None:
-    """Incremental refresh by key, where the definition allows it."""
     if query.not_by_keys is not None or query.lookups:
         return None
     inputs = " and ".join(map(str, query.inputs))
@@ -130,7 +128,6 @@ def _while_small() -> str:
 
 
 def _both(why: str, query: Query) -> str:
-    """Why it is neither row-wise nor incremental by key."""
     against = query.not_by_keys
     return why if against is None or against == why else f"{why}; not incremental by key: {against}"
 

@@ -77,7 +77,7 @@ def relocate(catalog: LocalCatalog, away: tuple[Away, ...], say: Callable[[str],
 
 
 def _rewrite(folder: Path, paths: Paths) -> Iterator[bool]:
-    """For each file of a table that has paths, whether one was rewritten."""
+    """Yields for each file with paths of a table whether it was rewritten."""
     manifests, lists = list[Path](), list[Path]()
     for path in sorted(folder.glob("*.avro")):
         (lists if _read_avro(path).schema["name"] == "manifest_file" else manifests).append(path)
@@ -154,7 +154,7 @@ def _manifest_here(manifest: dict[str, Any], paths: Paths) -> None:
 
 
 def _rewrite_deletes(entry: Mapping[str, Any], paths: Paths) -> Iterator[bool]:
-    """Delete files name the data files whose rows are deleted; those by the values of columns name none."""
+    """Rewrites data file paths in delete files; equality deletes have none."""
     file = entry["data_file"]
     path = local_path(paths(file["file_path"]))
     if file.get("content", _DATA) != 1 or not path.is_file():
@@ -223,7 +223,7 @@ def _here(value: Any, paths: Paths) -> Any:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """First goes the checksum that Hadoop has put beside the file: it is read without one."""
+    """Replaces a file, after Hadoop's checksum beside it."""
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     write_whole(path, content, to_disk=True)
 
@@ -256,7 +256,7 @@ def _require_files(path: Path, lost: _Lost, seen: set[Path]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Lost:
-    """Whether a file is missing here, and not at the place that the table was in."""
+    """Whether a file is missing here though it exists in the original."""
 
     table: Away
 

@@ -78,7 +78,7 @@ def prepare(
 
 
 def _columns_that_stay(then: Mapping[str, int], state: TableState) -> tuple[str, ...]:
-    """``then``: the columns that the batch left, with their ids; none: that is not known."""
+    """Returns the columns that stay; ``then``: those of the batch by id, empty: unknown."""
     names, now = (
         {number: name for name, number in then.items()},
         {each.field_id: each.name for each in state.columns},
@@ -119,7 +119,7 @@ def _moved(report: FileReport, then: LedgerView, line: FileLine) -> bool:
 
 
 def _gone_segments(report: FileReport, then: LedgerView) -> list[str]:
-    """Segments of events that have no line of their own any more: they left their folder long ago."""
+    """Returns segments that have no line of their own any more."""
     found = []
     for line in (each for each in report.lines if each.stands_for is not None):
         own = sum(report.ledger.is_folded(path) for path in then)

@@ -82,7 +82,6 @@ class Walk:
         return [table for table in self.decider.graph.node(name).inputs if table in self.names]
 
     def _bring(self, name: TableName) -> int:
-        """One table, whatever happens to it; returns its exit code."""
         if self.stop.is_set():
             return RunStopped.exit_code
         # What is only looked up is taken as it is: rows do not wait for it.
@@ -250,7 +249,7 @@ class Run:
             self.engine.close()
 
     def _current_for_sure(self, decisions: Sequence[Decision]) -> dict[TableName, UpToDate]:
-        """What has nothing to do, and reads nothing that this run may still bring on."""
+        """Returns the tables that are current for the whole run: no input of theirs may still change."""
         found: dict[TableName, UpToDate] = {}
         for decision in decisions:
             inputs = self.decider.graph.node(decision.name).inputs

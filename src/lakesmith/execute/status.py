@@ -75,7 +75,6 @@ def statuses(decider: Decider, names: Iterable[TableName]) -> tuple[TableStatus,
 
 
 def _status(decider: Decider, name: TableName, known: Mapping[TableName, TableStatus]) -> TableStatus:
-    """One table's status: what cannot be read of it does not keep the others from being reported."""
     try:
         return _read_status(decider, name, known)
     except LakesmithError as error:
@@ -136,7 +135,7 @@ def _standing(
 
 
 def _is_edited(step: TableStep) -> bool:
-    """Whether the definition is another than that of the last batch: then that is the first thing to know."""
+    """Returns whether the definition changed since the last batch, which is said first."""
     record = step.base.record
     return record is not None and record.fingerprint != step.fingerprint
 
@@ -272,7 +271,6 @@ def _change(state: TableState, recorded: int | None, head: int | None) -> tuple[
 
 
 def _batch_at(state: TableState, snapshot_id: int | None) -> int | None:
-    """The number of the newest batch among a snapshot and its ancestors."""
     with suppress(LakesmithError):
         # A record that cannot be read is reported where its own table is looked at.
         for snapshot in state.ancestors(snapshot_id):

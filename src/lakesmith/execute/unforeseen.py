@@ -57,5 +57,4 @@ def _logged(trace: str, folder: Path | None, secrets: Iterable[str]) -> str | No
 
 @cache
 def _log_name(process: int) -> str:
-    """The file of a process: when its first error came, in UTC."""
     return f"error-{datetime.now(UTC):%Y%m%dT%H%M%S}-{process}.log"

@@ -143,7 +143,6 @@ def _by_names_of_catalog(sql: str) -> str:
 
 @contextmanager
 def _root_cause_told(session: SessionHandle, secrets: Sequence[str]) -> Iterator[None]:
-    """Raises what fails in Spark as lakesmith's errors, with the root cause and without the ``secrets``."""
     try:
         yield
     except (ParseException, AnalysisException) as error:
@@ -207,7 +206,6 @@ def _in_two(value: str, kind: DataType, depth: int = 0) -> str:
 
 
 def _plain(value: Any, kind: DataType) -> Any:
-    """A value of PySpark's as QueryResult has it."""
     if value is None:
         return None
     match kind:

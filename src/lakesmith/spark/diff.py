@@ -95,7 +95,7 @@ def _compared(changes: Changes, span: Span) -> Difference:
 def _pairs(
     went: DataFrame, came: DataFrame, pairing: Sequence[str], kinds: Mapping[str, DataType]
 ) -> DataFrame:
-    """Rows as they were (``w``) and are (``c``), where the two differ."""
+    """Returns pairs of rows before (``w``) and after (``c``) that differ."""
     same = _same(pairing, "w", "c")
     return went.alias("w").join(came.alias("c"), same).where(~equal_in("w", "c", kinds, with_signs=True))
 
@@ -108,7 +108,6 @@ def _same(columns: Sequence[str], one: str, other: str) -> SparkColumn:
 
 
 def _without(rows: DataFrame, others: DataFrame, pairing: Sequence[str]) -> DataFrame:
-    """The rows that have no partner."""
     if not pairing:
         return rows
     return rows.alias("r").join(others.alias("o"), _same(pairing, "r", "o"), "left_anti")
@@ -136,6 +135,6 @@ def _counts(rows: DataFrame, updated: DataFrame | None, kinds: Mapping[str, Data
 
 
 def _in_order(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """By key, and of each as it was before as it is."""
+    """Returns the rows by key, each before and after."""
     order = F.array_position(F.array(*map(F.lit, (DELETED, BEFORE, AFTER, INSERTED))), F.col(CHANGE))
     return rows.orderBy(*map(quoted, keys), order)

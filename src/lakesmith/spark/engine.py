@@ -141,7 +141,6 @@ class SparkEngine:
 
 
 def _alter_columns(batch: Batch) -> list[str]:
-    """Says in words what it did."""
     table, drops = batch.step.table, batch.step.drops
     if not drops and not any(column.earlier for column in table.columns):
         # Most tables have none, and each look costs a request of a shared catalog.

@@ -84,7 +84,6 @@ def forget_past(session: SessionHandle, lake: Lake, erasure: Erasure) -> dict[Ta
 
 
 def _keep_main_alone(spark: SparkSession, lake: Lake, ledger: TableName) -> None:
-    """Drops the append branches and the record tag of a ledger, which keep its history."""
     state = lake.catalog.table(ledger.layer, ledger.name)
     refs = tuple(ref for ref in (state.refs if state else ()) if is_of_attempt(ref) or ref == RECORD_TAG)
     if state is not None and refs:
@@ -106,7 +105,7 @@ def beside(name: TableName) -> tuple[TableName, ...]:
 
 
 def _record_anew(spark: SparkSession, lake: Lake, name: TableName, pins: Mapping[str, Pin]) -> None:
-    """Publishes the same positions on the rewritten files: the earlier record's snapshots have the rows."""
+    """Publishes the same positions on the rewritten files."""
     progress, state = lake.facts(name).progress, _state(lake, name)
     if progress is None or state.head is None:
         return

@@ -74,8 +74,6 @@ def prove(session: SessionHandle, lake: Lake, erasure: Erasure) -> Proof:
 
 
 class _Look:
-    """At one table or sidecar."""
-
     def __init__(
         self, spark: SparkSession, name: TableName, state: TableState, persons: ErasureFilter
     ) -> None:
@@ -119,7 +117,7 @@ class _Look:
 
 
 def _conditions(name: TableName, columns: frozenset[str], persons: ErasureFilter) -> Iterator[str]:
-    """SQL that is true for a row of theirs, or for one that has the name of a file which tells of them."""
+    """Returns SQL conditions for the persons' rows and for rows that name their files."""
     if _is_sidecar(name, SidecarKind.QUARANTINE):
         yield f"({in_quarantine(persons)})"
     elif persons.within(columns):
@@ -186,7 +184,7 @@ class _Lost:
         return f"has {found} rows {theirs}"
 
     def _others(self, file: UnnamedFile, clean: frozenset[str]) -> frozenset[str] | None:
-        """What a manifest names that is not clean; None for one that cannot be read."""
+        """Returns files of a manifest that are not ``clean``; None if it cannot be read."""
         try:
             return self._folder.names_in(file) - clean
         except (ValueError, EOFError):

@@ -79,7 +79,7 @@ def _conf(project: Project) -> dict[str, str]:
 
 
 def _require_plain(folder: Path) -> None:
-    """Spark fills in ``${env:HOME}`` in its settings, and there is no way to write that it should not."""
+    """Refuses folders with ``${env:HOME}`` in their path, which Spark would substitute."""
     if found := _FILLED_IN.search(str(folder)):
         raise EnvironmentProblem.of(
             "LS308",

@@ -104,7 +104,6 @@ def verify_table(batch: Batch) -> Verification:
 
 
 def _chance(batch: Batch, frame: DataFrame) -> str | None:
-    """Returns why the query's rows may vary: by its text (``timestamp 'now'``) or Spark's plan."""
     query = batch.step.table.query
     named = analyse(query.text).nondeterministic if isinstance(query, SqlQuery) else ()
     called = named[0].name if named else chance_in(analysed(frame))
@@ -114,7 +113,7 @@ def _chance(batch: Batch, frame: DataFrame) -> str | None:
 
 
 def _in_comparable(frame: DataFrame, kinds: Mapping[str, DataType]) -> DataFrame:
-    """The rows in comparable values, with all that has fractions in the other rounding."""
+    """Returns the rows in comparable values, fractions in the other rounding."""
     cast = {name: F.col(quoted(name)).cast(kind) for name, kind in kinds.items()}
     values = [comparable(cast[name], kind, rounded).alias(name) for name, kind in kinds.items()]
     others = [comparable(cast[name], kind, rounded_elsewhere).alias(name) for name, kind in kinds.items()]
@@ -134,7 +133,7 @@ def _verdict(batch: Batch, counted: DataFrame, kinds: Mapping[str, DataType]) ->
 
 
 def _totals(counted: DataFrame) -> Row:
-    """The rows that are there, and those of either side that the other has not."""
+    """Returns the existing rows, and the rows that only one side has."""
     sums = ((F.col(THERE), "rows"), (more(), "missing"), (less(), "unexpected"))
     return counted.agg(*totals(sums)).collect()[0]
 

@@ -234,7 +234,7 @@ def _record(batch: Batch, draft: Draft, state: TableState) -> Record:
 
 
 def _windows(step: TableStep, draft: Draft) -> dict[str, Any]:
-    """What decided which windows are there; where no row was computed, as before."""
+    """Returns the marks that decided the windows; the earlier ones if no row was computed."""
     base = step.base.record
     if step.strategy is Strategy.ADVANCE and base is not None:
         names = ("idle", "closed", "closed_later", "arrived", "ahead")
@@ -250,7 +250,7 @@ def _windows(step: TableStep, draft: Draft) -> dict[str, Any]:
 
 
 def _columns(state: TableState, change: SchemaChange) -> dict[str, int]:
-    """The ids of the columns that the table has once the change is made with the publish, in their order."""
+    """Returns the ids of the columns in their order after the publish."""
     names = dict(change.rename)
     kept = (column for column in state.columns if column.name not in change.drop)
     ids = {names.get(column.name, column.name): column.field_id for column in kept}
@@ -316,7 +316,7 @@ def remove_left_deletes(batch: Batch, name: TableName, state: TableState) -> Non
 
 
 def _rows_in_manifests(batch: Batch, name: TableName, snapshot_id: int) -> int:
-    """Once a snapshot has no total, Iceberg gives none to those that follow."""
+    """Returns the rows by manifests: after a snapshot without a total, Iceberg writes none."""
     files = f"(SELECT content, record_count FROM {physical(name)}.files VERSION AS OF {snapshot_id})"
     counted = "sum(CASE content WHEN 0 THEN record_count WHEN 1 THEN -record_count END)"
     return int(batch.spark.sql(f"SELECT coalesce({counted}, 0) FROM {files}").collect()[0][0])
@@ -328,7 +328,7 @@ def rows_read(batch: Batch) -> int:
 
 
 def _rows_of(batch: Batch, item: InputRange) -> int:
-    """Of whole tables whose summaries may count deletes that hide nothing, by their files."""
+    """Returns an input's rows; by its files if summaries may count deletes that hide nothing."""
     if item.start is None and item.rows is not None:
         state = batch.catalog.table(item.table.layer, item.table.name)
         if state is not None and state.may_leave_deletes:

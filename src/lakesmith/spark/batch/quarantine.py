@@ -116,7 +116,6 @@ def as_json(rows: DataFrame, columns: Sequence[str]) -> str:
 
 
 def _as_json(rows: DataFrame, columns: Sequence[str]) -> tuple[SparkColumn, SparkColumn]:
-    """The rows as JSON, and the types of its fields."""
     if ROW in rows.columns:
         return F.col(ROW), F.col(ROW_TYPES)
     return F.expr(as_json(rows, columns)), F.lit(types_of(rows.schema, columns))

@@ -86,7 +86,6 @@ def _has_odd_map(kind: DataType) -> bool:
 
 
 def _written(kind: DataType) -> DataType:
-    """The type as which a value of ``kind`` is written."""
     if not _has_odd_map(kind):
         return kind
     match kind:
@@ -108,7 +107,6 @@ _RESTORED_MAP: Final = "map_from_entries(transform({value}, {entry} -> struct({k
 
 
 def _turned(value: str, kind: DataType, of_map: str, depth: int = 0) -> str:
-    """Returns SQL of ``value`` as its written type, or back; ``of_map`` converts maps or entries."""
     if not _has_odd_map(kind):
         return value
     element = f"e{depth}"

@@ -102,17 +102,15 @@ def _scala() -> Any:
 
 
 def _may_lose_executors() -> bool:
-    """Not where tasks run in the driver's own JVM; known without asking it, since each small batch would."""
+    """Returns whether executors can be lost: not if tasks run in the driver's JVM."""
     return str(_context().master).partition("[")[0] != "local"
 
 
 def _jobs() -> int:
-    """How many jobs there were so far: the number of the next one."""
     return int(_scala().dagScheduler().numTotalJobs())
 
 
 def _may_have_run_twice(first_job: int) -> bool:
-    """Returns whether a task since this job may have run twice; Spark forgets old jobs."""
     _wait_for_listeners()
     tracker = _context().statusTracker()
     jobs = [tracker.getJobInfo(job) for job in range(first_job, _jobs())]

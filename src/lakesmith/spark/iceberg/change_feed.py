@@ -116,7 +116,7 @@ def _touched(then: SnapshotFiles, now: SnapshotFiles, differing: Differing) -> _
 
 
 class _Reader:
-    """Reads what was touched; what it makes for that is removed with the ``stack``."""
+    """Reads the files that were touched; ``stack`` removes what it creates."""
 
     def __init__(self, spark: SparkSession, table: Any, stack: ExitStack) -> None:
         self._spark, self._table, self._stack = spark, table, stack
@@ -139,7 +139,7 @@ class _Reader:
         touched.came += self._only(tasks, came)
 
     def _only(self, tasks: dict[str, Any], shown: dict[str, BitMap64]) -> list[Any]:
-        """Scan tasks of the files that show these positions and hide all others."""
+        """Returns scan tasks that show only these positions of the files."""
         hidden = {file: _others(tasks[file], positions) for file, positions in shown.items() if positions}
         if not hidden:
             return []
@@ -150,7 +150,6 @@ class _Reader:
         return [self._task(tasks[file], vectors.get(file, [])) for file in hidden]
 
     def _task(self, task: Any, vectors: Sequence[Any]) -> Any:
-        """The same data file with these vectors for its deletes."""
         iceberg = self._iceberg
         gateway: Any = self._spark.sparkContext._gateway
         deletes = gateway.new_array(iceberg.DeleteFile, len(vectors))

@@ -171,7 +171,6 @@ class JavaTables:
         raise Outdated("the table's metadata changed at every try to publish")
 
     def _work_of(self, name: TableName) -> tuple[Any, Any]:
-        """The table, or its draft, and what commits to the table."""
         table = self.load(name)
         if origin_of(name) is None:
             return table, table.operations()
@@ -192,7 +191,6 @@ class JavaTables:
     def _published(
         self, table: Any, base: Any, head: int, schema: SchemaChange = NO_CHANGE, origin: Any = None
     ) -> Any:
-        """Returns ``base`` with main at ``head``; ``origin``: the table's metadata if ``base`` is a draft."""
         metadata, references = (
             self._jvm.org.apache.iceberg.TableMetadata,
             self._jvm.org.apache.iceberg.SnapshotRef,
@@ -212,7 +210,7 @@ class JavaTables:
         return builder.build()
 
     def _unmark(self, builder: Any, origin: Any) -> None:
-        """Gives the draft the properties that only mark it as they are in the table."""
+        """Restores properties of the draft that only mark it."""
         marks = self._jvm.java.util.HashSet()
         marks.add(DRAFT_PROPERTY)
         marks.add(DELETES_OLD_METADATA)
@@ -259,7 +257,6 @@ class JavaTables:
 
 
 def _changed(update: Any, schema: SchemaChange) -> Any:
-    """The schema with the changes."""
     for column in schema.drop:
         update.deleteColumn(column)
     for old, new in schema.rename:

@@ -153,7 +153,7 @@ def _text_change(change: TextSetting) -> str:
 
 
 def _repartition(spark: SparkSession, name: TableName, change: Partitioning) -> None:
-    """Fields go before fields come: the new ones may need the names of the old ones."""
+    """Changes the partition fields. Old ones go first: new ones may need their names."""
     found, wanted = ({field.lower(): field for field in fields} for fields in (change.found, change.wanted))
     for field in found.keys() - wanted.keys():
         spark.sql(f"ALTER TABLE {physical(name)} DROP PARTITION FIELD {found[field]}")

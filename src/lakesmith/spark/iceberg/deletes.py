@@ -173,7 +173,7 @@ class _Positions:
         return WrittenDeletes(new, old)
 
     def _of(self, file: str, task: Any, positions: BitMap64) -> tuple[list[Any], list[Any]]:
-        """The new file of positions of a data file, and the earlier ones that it takes in."""
+        """Returns a data file's new delete file, and the earlier ones that it replaces."""
         spec, partition = task.spec(), task.file().partition()
         index = self._vectors.index(positions, file, (spec, partition))
         earlier = [each for each in elements(task.deletes()) if self._is_replaced(each)]
@@ -182,7 +182,7 @@ class _Positions:
         return self._write(file, index, positions.min(), (spec, partition)), earlier
 
     def _is_replaced(self, delete: Any) -> bool:
-        """Not those that other engines wrote for several data files: they stay, beside the new one."""
+        """Returns whether the delete file is replaced: not one that covers several data files."""
         return is_positional(delete) and bool(self._is_of_one_file(delete))
 
     def _write(self, file: str, index: Any, first: int, place: tuple[Any, Any]) -> list[Any]:
@@ -244,7 +244,6 @@ def _positional(spark: SparkSession, table: Any, snapshot: int) -> Iterator[tupl
 
 
 def _delete_files(spark: SparkSession, table: Any, snapshot: int) -> list[Any]:
-    """All delete files by position that the snapshot names."""
     jvm: Any = spark._jvm
     iceberg = jvm.org.apache.iceberg
     described = iceberg.MetadataTableUtils.createMetadataTableInstance(

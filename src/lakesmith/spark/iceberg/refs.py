@@ -78,7 +78,7 @@ def move_main(spark: SparkSession, name: TableName, snapshot: int) -> None:
 
 
 def _is_made(base: Any, change: RefChange) -> bool:
-    """Whether all of it is so already: by a commit that was in doubt, or by an earlier call."""
+    """Returns whether the change is made already, by a commit in doubt or an earlier call."""
     there = {ref: _at(base, ref) for ref in (*change.branches, *change.tags, *change.gone)}
     wanted = {**change.branches, **change.tags, **dict.fromkeys(change.gone)}
     properties = base.properties()

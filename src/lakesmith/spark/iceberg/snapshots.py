@@ -140,7 +140,6 @@ def _next_schema(spark: SparkSession, table: Any, snapshot: Any) -> Any:
 
 
 def _schema_of(spark: SparkSession, table: Any, snapshot: int) -> Any:
-    """The Iceberg schema a snapshot was written with."""
     jvm: Any = spark._jvm
     return jvm.org.apache.iceberg.util.SnapshotUtil.schemaFor(table, snapshot)
 

@@ -98,7 +98,7 @@ class TableFolder:
             yield rows
 
     def _described(self, iceberg: Any, spec: Any, file: UnnamedFile) -> Any:
-        """What Iceberg wants to know of a file; how many rows it has is not known, and only guessed with."""
+        """Returns a file's description for Iceberg; its number of rows is a guess."""
         builder = iceberg.DataFiles.builder(spec).withPath(file.path).withFormat("PARQUET")
         return builder.withFileSizeInBytes(file.size).withRecordCount(1).build()
 
@@ -146,8 +146,6 @@ class _Files(FileIO):
 
 
 class _Content(InputFile):
-    """A file that is in memory."""
-
     def __init__(self, location: str, content: bytes) -> None:
         super().__init__(location)
         self._content = content

@@ -187,7 +187,6 @@ def _own_text(exc: BaseException) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Returns a job's message with the task's exception on a line of its own."""
     return _LOST_TASK.sub("most recent failure:\n", text)
 
 
@@ -230,13 +229,12 @@ def _plain(text: str) -> Cause:
 
 
 def _adds(outer: Cause, root: Cause) -> bool:
-    """Whether the outermost exception tells what the root does not, by an error class of Spark of its own."""
+    """Returns whether the outermost exception has an error class that the root does not mention."""
     mine = _ERROR_CLASS.search(outer.message)
     return mine is not None and mine.group() not in root.message
 
 
 def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, str, str | None]:
-    """Code, opening words and what to do."""
     number = getattr(exc, "errno", None)
     if _any(_NO_SPACE, text) or number in (errno.ENOSPC, errno.EDQUOT):
         return "LS603", "the disk is full", "free space, or move the warehouse or TMPDIR to a larger disk"
@@ -276,7 +274,6 @@ def _otherwise(text: str) -> tuple[str, str, str | None]:
 
 
 def _logged(text: str, log_path: Path | None, secrets: Iterable[str]) -> str | None:
-    """Writes the whole text to Spark's log and returns where it is."""
     if log_path is None:
         return None
     try:

@@ -72,7 +72,6 @@ def _looked_at(jvm: Any) -> Capabilities:
 
 
 def _parameters(described: Iterable[Any], name: str) -> set[int]:
-    """How many parameters the methods of a name have."""
     return {int(each.getParameterCount()) for each in described if str(each.getName()) == name}
 
 

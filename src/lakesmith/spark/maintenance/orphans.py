@@ -74,7 +74,7 @@ def _all_tables(lake: Lake) -> Iterable[TableName]:
 
 
 def _folder(location: str) -> str:
-    """With a slash at its end: the beginning of what is in it, and of nothing else."""
+    """Returns the location with a slash at its end, a prefix of its content alone."""
     return plain_location(location).rstrip("/") + "/"
 
 

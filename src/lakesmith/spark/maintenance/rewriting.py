@@ -116,7 +116,7 @@ class _Rewriting:
         return done
 
     def _where(self, files: Sequence[OldFile]) -> str | None:
-        """The condition that the files' rows, and those of all that overlap them, meet."""
+        """Returns the condition for the files' rows and those of all overlapping files."""
         if self._column is None:
             return None
         column = ".".join(map(quoted, self._column.split(".")))
@@ -128,7 +128,7 @@ class _Rewriting:
         return f"{column} >= {least} AND {column} <= {last}"
 
     def _cut_by(self) -> str | None:
-        """The first column that the table is partitioned by; else the first that its files are sorted by."""
+        """Returns the column to cut pieces by: of the partitioning, else of the sort order."""
         table = JavaTables(self._spark).load(self._name)
         for field in table.spec().fields():
             if str(field.transform()) != _VOID:
@@ -136,7 +136,7 @@ class _Rewriting:
         return next(iter(self._columns), None)
 
     def _files(self, of_earlier_specs: bool = False) -> list[OldFile]:
-        """The table's data files, those with the least values first."""
+        """Returns the data files, those with the least values first."""
         files = self._spark.table(f"{physical(self._name)}.data_files")
         if of_earlier_specs:
             files = files.where(F.col("spec_id") != _spec(self._spark, self._name))

@@ -104,8 +104,6 @@ def _compact_fresh(spark: SparkSession, lake: Lake, name: TableName) -> Rewritte
 
 
 class _Work:
-    """One table's tasks, in their order."""
-
     def __init__(self, maintainer: Maintainer, care: Care) -> None:
         self._maintainer = maintainer
         self._care = care
@@ -197,7 +195,6 @@ class _Work:
             self.done[Task.ORPHANS] = f"{len(self.orphans):,} files that no snapshot has {what}"
 
     def _find_and_remove(self) -> list[str]:
-        """Of the table and its sidecars."""
         lake, age, found = self._maintainer.lake, self._settings.orphans.older_than, list[str]()
         for each in family(self._name):
             here = find_orphans(self._spark, lake, each, age)
@@ -232,7 +229,6 @@ def rewrite_options(care: Care, settings: Maintenance) -> dict[str, str]:
 
 
 def _files_a_piece(care: Care) -> int:
-    """As many as there are in a piece's bytes."""
     mean = care.small.size / care.small.files if care.small.files else care.health.mean_bytes
     return max(
         2 * limits.SMALL_FILES_WORTH, min(limits.PIECE_FILES, int(limits.PIECE_BYTES / max(mean, 1.0)))

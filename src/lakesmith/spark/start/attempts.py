@@ -131,7 +131,7 @@ def first_that_works(plan: LaunchPlan, conf: Mapping[str, str], ways: Sequence[A
 
 
 def _blame_archives(failed: Sequence[tuple[Attempt, str]]) -> None:
-    """Only where another way served was it the archive: a wrong setting fails every way."""
+    """Discards archives if another way worked: a wrong setting fails every way."""
     for way, reason in failed:
         if way.archive:
             refuse(way.archive, reason)

@@ -67,7 +67,7 @@ def archive_key(java: JavaRuntime, class_path: Sequence[Path]) -> str:
 
 
 def _fingerprint(jar: Path) -> str:
-    """Path, size and time of a file of the class path; the JVM passes over one that is missing."""
+    """Returns path, size and time of a class path file; the JVM ignores missing ones."""
     if not jar.exists():
         return f"{jar}|missing"
     stat = jar.stat()

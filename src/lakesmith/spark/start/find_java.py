@@ -138,7 +138,7 @@ def _bundled_home() -> Path | None:
 
 
 def _ask(command: Path) -> str:
-    """What the command says of itself: properties and version. Empty when it cannot be run."""
+    """Returns a command's properties and version; empty if it cannot be run."""
     try:
         answer = subprocess.run(
             [str(command), "-XshowSettings:properties", "-version"],

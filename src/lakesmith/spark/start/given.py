@@ -54,8 +54,6 @@ _CLASSES: Final = {
 
 @dataclass(frozen=True)
 class _Parent:
-    """The caller's session, and what is asked of its JVM."""
-
     spark: SparkSession
 
     @property
@@ -185,7 +183,7 @@ def _classes_missing(parent: _Parent, settings: SessionSettings) -> Iterator[Pro
 
 
 def _coordinates(settings: SessionSettings) -> Sequence[str]:
-    """The embedded catalog's own jar is of use with that catalog alone."""
+    """Returns the coordinates; the embedded catalog's jar only with that catalog."""
     embedded = settings.catalogs.get(f"{SPARK_CATALOG}.uri", "").startswith("jdbc:sqlite:")
     common = settings.coordinates if embedded else (installed_pair().runtime,)
     return (*common, *settings.more_coordinates)
@@ -224,7 +222,7 @@ def _hadoop(parent: _Parent, name: str) -> str | None:
 
 
 def _inherited(child: SparkSession) -> list[str]:
-    """The settings of Spark SQL that the child has from how Spark was started, and that can be changed."""
+    """Returns settings of Spark SQL that the child has from Spark's start and can change."""
     session: Any = child._jsparkSession
     pairs, found = session.sessionState().conf().getAllConfs().iterator(), []
     while pairs.hasNext():
@@ -235,7 +233,7 @@ def _inherited(child: SparkSession) -> list[str]:
 
 
 def _of_another_catalog(child: SparkSession, ours: Mapping[str, str]) -> list[str]:
-    """What the session says of how the catalog is made, where the target says it otherwise."""
+    """Returns settings of the catalog that differ from the target's."""
     kinds = {f"{SPARK_CATALOG}.type", f"{SPARK_CATALOG}.catalog-impl"}
     return [name for name in kinds if name not in ours and child.conf.get(name, None) is not None]
 

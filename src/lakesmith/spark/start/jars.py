@@ -91,7 +91,7 @@ def is_whole_jar(path: Path) -> bool:
 
 
 def _adopt(folder: Path, coordinates: Sequence[str]) -> tuple[Path, ...] | None:
-    """Take jars that somebody put into the folder: all coordinates must be there, and whole."""
+    """Adopts jars that somebody put into the folder, if all are complete."""
     present = list(folder.glob("*.jar")) if folder.is_dir() else []
     wanted = [_file_end(coordinate) for coordinate in coordinates]
     complete = all(any(jar.name.endswith(end) for jar in present) for end in wanted)
@@ -183,7 +183,7 @@ def spark_home() -> Path:
 
 
 def _seal(folder: Path) -> tuple[Path, ...]:
-    """Write the list of the folder's jars, last and at once: from now on the folder counts as filled."""
+    """Writes the list of the jars last: the folder counts as complete from now on."""
     jars = sorted(folder.glob("*.jar"))
     sizes = {jar.name: jar.stat().st_size for jar in jars}
     write_whole(folder / MANIFEST, json.dumps({"jars": sizes}, indent=1))

@@ -130,7 +130,7 @@ def _line(connection: socket.socket) -> bytes:
 
 
 def _peer(connection: socket.socket) -> int:
-    """The process at the other end, 0 where the system does not say."""
+    """Returns the process at the other end, 0 if unknown."""
     if not hasattr(socket, "SO_PEERCRED"):
         return 0
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
@@ -156,7 +156,7 @@ def kill(pid: int) -> None:
 
 
 def _end(task: dict[str, Any]) -> None:
-    """The JVM is asked to exit and killed if it does not; then its folder goes."""
+    """Asks the JVM to exit, kills it if need be, and deletes its folder."""
     os.close(task["pipe"])
     until = time.monotonic() + PATIENCE_SECONDS
     while is_running(task["jvm_pid"]) and time.monotonic() < until:

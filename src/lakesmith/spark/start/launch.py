@@ -313,7 +313,6 @@ def _await_connection(plan: LaunchPlan, driver: DriverProcess, seconds: float) -
 
 
 def _last_words(log: Path) -> str:
-    """The last lines of the log, on one line."""
     try:
         tail = log.read_text(errors="replace")[-TAIL_CHARACTERS:]
     except OSError:

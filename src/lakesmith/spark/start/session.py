@@ -112,7 +112,7 @@ def _warm(settings: SessionSettings, keep: KeepWarm, parts: Mapping[str, str]) -
 
 
 def _left(handle: SessionHandle, keep: KeepWarm, parts: Mapping[str, str]) -> bool:
-    """Leaves the JVM to a keeper; False where that is not possible: it has to be stopped then."""
+    """Leaves the JVM to a keeper; False if that is impossible."""
     if handle.leave is None or not is_running(handle.jvm_pid):
         return False
     try:

@@ -90,7 +90,7 @@ def _is_mine(path: Path) -> bool:
 
 
 def _is_dead(alive: Path) -> bool:
-    """Whether nobody holds the lock. A folder without the file is just being made: it counts as living."""
+    """Returns whether nobody holds the lock. A folder without the file is being created."""
     try:
         fd = os.open(alive, os.O_RDWR)
     except OSError:

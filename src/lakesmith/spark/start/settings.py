@@ -160,7 +160,6 @@ def default_memory_mb() -> int:
 
 
 def _container_limits() -> list[int]:
-    """The memory limit of control groups, version 2 and 1, in bytes."""
     files = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
     texts = [path.read_text().strip() for path in files if path.is_file()]
     return [int(text) for text in texts if text.isdigit()]

@@ -86,7 +86,7 @@ def forget_gateway(close_alone: bool = False) -> None:
 
 
 def _stop(spark: SparkSession, driver: DriverProcess) -> None:
-    """The JVM is asked, waited for a while, and killed."""
+    """Stops the JVM, kills it after a while."""
     asked_of_jvm(lambda: _stop_context(spark))
     driver.end(EXIT_SECONDS)
     forget_gateway()
