@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, rows_at
@@ -45,10 +45,11 @@ def plan_derived(
     states = {name: state for name in query.inputs if (state := inputs[name].state)}
     record = facts.base.record
     query = remembered(query, record) if record is not None else query
+    plan = _Planner(table, query, facts, states, warm)
     why_full = _why_full(query, record, states, full) or tampered(facts)
     if why_full is None and record is not None:
-        return _incremental(table, query, facts, states, record, warm)
-    return _step(table, query, facts, _whole(states), Strategy.FULL, why_full or "")
+        return plan.incremental(record)
+    return plan.full(why_full or "")
 
 
 def _is_unbuilt(facts: TableFacts) -> bool:
@@ -87,80 +88,88 @@ def tampered(facts: TableFacts) -> str | None:
     return None
 
 
-def _incremental(
-    table: TableDefinition,
-    query: Query,
-    facts: TableFacts,
-    states: Mapping[TableName, TableState],
-    record: Record,
-    warm: bool,
-) -> Decision:
-    driving = _driving(query, states)
-    if counting := changed_columns(table, query, driving, record):
-        return _step(table, query, facts, _whole(states), Strategy.FULL, counting)
-    moved = {
-        name: state for name, state in driving.items() if _head(state) != record.inputs[str(name)].snapshot
-    }
-    if (quiet := newly_idle(record, query.idle)) is not None:
-        return _step(table, query, facts, _whole(states), Strategy.FULL, quiet)
-    if not moved:
-        return UpToDate(table, "its inputs have not changed")
-    ranges = {name: _appended(state, record.inputs[str(name)]) for name, state in moved.items()}
-    if all(isinstance(item, AppendRange) and not item.appends for item in ranges.values()):
-        unchanged = tuple(
-            _range(name, state, record.inputs[str(name)].snapshot, 0) for name, state in driving.items()
-        )
-        unchanged += _whole(_looked_up(query, states))
-        return _step(
-            table, query, facts, unchanged, Strategy.ADVANCE, "its inputs moved on without a change of rows"
-        )
-    if query.row_wise is False:
-        return _by_keys_or_full(table, query, facts, states, query.why_not, warm)
-    (name,) = driving
-    appended = ranges[name]
-    if isinstance(appended, Reason):
-        return _by_keys_or_full(table, query, facts, states, f"{name}: {appended.text}", warm)
-    strategy = Strategy.UPSERT if table.key else Strategy.APPEND
-    new = _range(name, states[name], appended.start, appended.added_records)
-    reason = f"{name} has {appended.added_records} new rows and no others changed"
-    return _step(table, query, facts, (new, *_whole(_looked_up(query, states))), strategy, reason)
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    """Makes the steps of one table; ``states``: its inputs."""
 
+    table: TableDefinition
+    query: Query
+    facts: TableFacts
+    states: Mapping[TableName, TableState]
+    warm: bool
 
-def _looked_up(query: Query, states: Mapping[TableName, TableState]) -> dict[TableName, TableState]:
-    """The inputs that are joined to the rows of the others as they are now."""
-    return {name: states[name] for name in query.lookups}
+    def incremental(self, record: Record) -> Decision:
+        query, driving = self.query, _driving(self.query, self.states)
+        why_full = changed_columns(self.table, query, driving, record) or newly_idle(record, query.idle)
+        if why_full is not None:
+            return self.full(why_full)
+        pins = {name: record.inputs[str(name)] for name in driving}
+        moved = {name: each for name, each in driving.items() if _head(each) != pins[name].snapshot}
+        if not moved:
+            return UpToDate(self.table, "its inputs have not changed")
+        ranges = {name: _appended(state, pins[name]) for name, state in moved.items()}
+        if all(isinstance(item, AppendRange) and not item.appends for item in ranges.values()):
+            unchanged = (_range(name, state, pins[name].snapshot, 0) for name, state in driving.items())
+            what = "its inputs moved on without a change of rows"
+            return self._step((*unchanged, *self._lookups()), Strategy.ADVANCE, what)
+        if query.row_wise is False:
+            return self._by_key(record, query.why_not)
+        (name,) = driving
+        appended = ranges[name]
+        if isinstance(appended, Reason):
+            return self._by_key(record, f"{name}: {appended.text}")
+        new = _range(name, driving[name], appended.start, appended.added_records)
+        reason = f"{name} has {appended.added_records} new rows and no others changed"
+        strategy = Strategy.UPSERT if self.table.key else Strategy.APPEND
+        return self._step((new, *self._lookups()), strategy, reason)
+
+    def full(self, reason: str) -> TableStep:
+        return self._step(_whole(self.states), Strategy.FULL, reason)
+
+    def _by_key(self, record: Record, why_full: str) -> TableStep:
+        """Returns the step that reads what changed; a full one with the reason if that is impossible."""
+        query, states = self.query, self.states
+        against = "its lookups would change existing rows" if query.lookups else query.not_by_keys
+        if against is not None:
+            also = "" if against == why_full else f"; not incremental by key: {against}"
+            return self.full(f"{why_full}{also}")
+        pins = {name: record.inputs[str(name)].snapshot for name in states}
+        for name, pin in pins.items():
+            if pin is not None and pin not in states[name].snapshots:
+                return self.full(f"snapshot {pin} of {name}, up to which it was read, has expired")
+        if (small := _small(states.values(), self.warm)) is not None:
+            return self.full(f"{why_full}; {small}")
+        ranges = tuple(_range(name, state, pins[name], None) for name, state in states.items())
+        moved = " and ".join(str(item.table) for item in ranges if item.start != item.end)
+        return self._step(ranges, Strategy.KEYS, f"rows of {moved} changed")
+
+    def _lookups(self) -> tuple[InputRange, ...]:
+        """The inputs that are joined to the rows of the others as they are now."""
+        return _whole({name: self.states[name] for name in self.query.lookups})
+
+    def _step(self, ranges: tuple[InputRange, ...], strategy: Strategy, reason: str) -> TableStep:
+        query = self.query
+        ranges = tuple(replace(item, lookup=item.table in query.lookups) for item in ranges)
+        counted = all(item.rows is not None for item in ranges if not item.lookup)
+        one_input = len(query.inputs) - len(query.lookups) == 1
+        return TableStep(
+            self.table,
+            strategy,
+            reason,
+            self.facts.base,
+            query.fingerprint,
+            inputs=ranges,
+            refused=query.refused,
+            row_wise=(counted and one_input and query.row_wise is True) or strategy in _INCREMENTAL,
+            definition=query.definition,
+            idle=query.idle,
+            arrived=query.arrived,
+        )
 
 
 def _driving(query: Query, states: Mapping[TableName, TableState]) -> dict[TableName, TableState]:
     """The inputs whose changes change the table."""
     return {name: state for name, state in states.items() if name not in query.lookups}
-
-
-def _by_keys_or_full(
-    table: TableDefinition,
-    query: Query,
-    facts: TableFacts,
-    states: Mapping[TableName, TableState],
-    why_full: str,
-    warm: bool,
-) -> TableStep:
-    """Returns the step that reads what changed; a full one with the reason if that is impossible."""
-    record = facts.base.record
-    against = "its lookups would change the rows that are there" if query.lookups else query.not_by_keys
-    if record is None or against is not None:
-        reason = why_full if against == why_full else f"{why_full}; not incremental by key: {against}"
-        return _step(table, query, facts, _whole(states), Strategy.FULL, reason)
-    pins = {name: record.inputs[str(name)].snapshot for name in states}
-    for name, pin in pins.items():
-        if pin is not None and pin not in states[name].snapshots:
-            gone = f"snapshot {pin} of {name}, up to which it was read, has expired"
-            return _step(table, query, facts, _whole(states), Strategy.FULL, gone)
-    ranges = tuple(_range(name, state, pins[name], None) for name, state in states.items())
-    moved = [item.table for item in ranges if item.start != item.end]
-    if (small := _small(states.values(), warm)) is not None:
-        return _step(table, query, facts, _whole(states), Strategy.FULL, f"{why_full}; {small}")
-    reason = f"rows of {' and '.join(map(str, moved))} changed"
-    return _step(table, query, facts, ranges, Strategy.KEYS, reason)
 
 
 def _small(states: Iterable[TableState], warm: bool) -> str | None:
@@ -219,32 +228,6 @@ def changed_columns(
 def _read_in(state: TableState, pin: Pin) -> tuple[ColumnState, ...] | None:
     """The columns in which an input was read; None if unknown."""
     return state.columns_at(pin.snapshot) if pin.schema is None else state.schemas.get(pin.schema)
-
-
-def _step(
-    table: TableDefinition,
-    query: Query,
-    facts: TableFacts,
-    ranges: tuple[InputRange, ...],
-    strategy: Strategy,
-    reason: str,
-) -> TableStep:
-    ranges = tuple(replace(item, lookup=item.table in query.lookups) for item in ranges)
-    counted = all(item.rows is not None for item in ranges if not item.lookup)
-    one_input = len(query.inputs) - len(query.lookups) == 1
-    return TableStep(
-        table=table,
-        strategy=strategy,
-        reason=reason,
-        base=facts.base,
-        fingerprint=query.fingerprint,
-        inputs=ranges,
-        refused=query.refused,
-        row_wise=(counted and one_input and query.row_wise is True) or strategy in _INCREMENTAL,
-        definition=query.definition,
-        idle=query.idle,
-        arrived=query.arrived,
-    )
 
 
 _INCREMENTAL = (Strategy.APPEND, Strategy.UPSERT, Strategy.ADVANCE)
