@@ -1,8 +1,8 @@
-"""The script that ``spark-submit``, EMR Serverless or a Glue job calls: commands of lakesmith on the Spark it is started with.
+"""The script that ``spark-submit``, EMR Serverless or a Glue job calls: commands of lakesmith on its Spark.
 
     spark-submit .../lakesmith/submit.py --project s3://bucket/shop.zip --target prod run silver.customers
 
-The project is a folder, a zip, or either of them in S3. What is no folder that can be written is copied to a temporary one first.
+The project is a folder, a zip, or either of them in S3. Anything but a writable folder is copied first.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _no_project(project: str, found: str) -> LakesmithError:
     from lakesmith.errors import EnvironmentProblem
 
     expected = f"a folder with {_PROJECT_FILE}, a zip of one, or either of them in S3"
-    return EnvironmentProblem.of("LS335", f"{project} is no project", None, expected, found)
+    return EnvironmentProblem.of("LS335", f"{project} is not a project", None, expected, found)
 
 
 def _require_shared(folder: Path, target: str | None) -> None:

@@ -234,7 +234,7 @@ def test_a_second_signal_gives_up_the_batch_under_way(kept: Kept) -> None:
     process.send_signal(signal.SIGTERM)
 
     assert process.wait(PATIENCE) == 130
-    assert "was given up" in kept.log()
+    assert "was abandoned" in kept.log()
     assert "Traceback" not in kept.log()
     assert kept.status()["up"] is None, "it did not end without a word"
     kept.up()

@@ -47,13 +47,14 @@ class Changing:
         Args:
             table: the table.
             to: a snapshot, a tag or a time, as ``query`` takes it.
-            with_downstream: whether the tables that read it move as well, instead of following with the next run.
+            with_downstream: whether the tables that read it move as well, instead of following with the next
+            run.
             hold: whether runs leave the table there until ``release``.
             lossy: whether files ingested since may be gone, with their rows.
             wait: seconds to wait for another process that uses the lake.
 
-        Raises UsageError LS201, LS205, LS221, LS230, LS231, LS255, StateError LS508, LS518, LS519 (files are gone),
-        LockedError LS701, LS703.
+        Raises UsageError LS201, LS205, LS221, LS230, LS231, LS255, StateError LS508, LS518, LS519 (files are
+        gone), LockedError LS701, LS703.
         """
         from lakesmith.api.past import RollbackOptions, rollback
 
@@ -109,7 +110,8 @@ class Changing:
         give_way: Callable[[], bool] = lambda: False,
         on_event: Callable[[MaintenanceEvent], None] = _ignore,
     ) -> MaintenanceResult:
-        """Does the maintenance that the selected tables (all, without a pattern) need, in pieces; runs take place in between.
+        """Does the maintenance that the selected tables (all, without a pattern) need, in pieces; runs take
+        place in between.
 
         Args:
             select: patterns as the command has them: ``silver.*``, ``+gold.sales``.
@@ -127,10 +129,11 @@ class Changing:
         return maintain(self.access, select, options)
 
     def maintain_slice(self, table: str) -> Slice:
-        """Compacts a table's newest small files and expires old snapshots, as ``lakesmith up`` does from time to time.
+        """Compacts a table's newest small files and expires old snapshots, as ``lakesmith up`` does from time
+        to time.
 
-        Raises UsageError LS221 for an external table, LockedError while a run holds the project, RunError if it fails:
-        the table's rows are the same in any case.
+        Raises UsageError LS221 for an external table, LockedError while a run holds the project, RunError if
+        it fails: the table's rows are the same in any case.
         """
         from lakesmith.api.maintaining import maintain_slice
 
@@ -139,10 +142,12 @@ class Changing:
     def rewrite(
         self, table: str, *, everything: bool = False, on_event: Callable[[MaintenanceEvent], None] = _ignore
     ) -> RewriteResult:
-        """Rewrites a table's old files in its present partitioning and order, in pieces; runs take place in between.
+        """Rewrites a table's old files in its present partitioning and order, in pieces; runs take place in
+        between.
 
-        ``everything``: whether all files are rewritten, not only those of earlier partitionings. Raises UsageError LS250
-        (it was not built), LakesmithError with the root cause; an interrupt raises ``RewriteInterrupted``.
+        ``everything``: whether all files are rewritten, not only those of earlier partitionings. Raises
+        UsageError LS250 (it was not built), LakesmithError with the root cause; an interrupt raises
+        ``RewriteInterrupted``.
         """
         from lakesmith.api.maintaining import rewrite
 
@@ -158,7 +163,8 @@ class Changing:
         wait: float = 0.0,
         on_event: Callable[[str], None] = _ignore,
     ) -> Change[ErasurePreview, Receipt]:
-        """Prepares to erase people's rows from a table, from all below it, from landing files and old snapshots.
+        """Prepares to erase people's rows from a table, from all below it, from landing files and old
+        snapshots.
 
         Args:
             table: the table, or one that is made from the tables to erase from.
@@ -168,10 +174,11 @@ class Changing:
             wait: seconds to wait for another process that uses the lake.
             on_event: receives what was done, in words.
 
-        Spark looks for the persons, and ends after ``apply``, as its folders have their rows. An erasure that was cut off
-        is finished by the same call.
+        Spark looks for the persons, and ends after ``apply``, as its folders have their rows. An erasure that
+        was cut off is finished by the same call.
 
-        Raises UsageError LS201, LS205, LS221, LS258, LS259, LS260, StateError LS523, LockedError LS701, LS703.
+        Raises UsageError LS201, LS205, LS221, LS258, LS259, LS260, StateError LS523, LockedError LS701,
+        LS703.
         """
         from lakesmith.api.erasing import EraseOptions, erase
 
@@ -186,7 +193,7 @@ class Changing:
         besides: Sequence[str] = (),
         wait: float = 0.0,
     ) -> Readmitted:
-        """Lets new rows of people in again who were erased. Raises as ``erase``, RunError LS623 if nobody was erased."""
+        """Lets new rows of erased people in again. Raises as ``erase``, RunError LS623 if nobody was erased."""
         from lakesmith.api.erasing import EraseOptions, readmit
 
         return readmit(self.access, table, EraseOptions(where, tuple(also), tuple(besides), wait))
@@ -194,8 +201,9 @@ class Changing:
     def rename(self, old: str, new: str) -> Change[Renamed, Renamed]:
         """Prepares to rename a table in the catalog and in the project's files; its progress stays.
 
-        Raises UsageError LS250 (no such table), LS251 (the name is not free), StateError LS503 (another project's),
-        LS513 (another change was begun and not finished), EnvironmentProblem LS328 (a catalog of its own).
+        Raises UsageError LS250 (no such table), LS251 (the name is not free), StateError LS503 (another
+        project's), LS513 (another change was begun and not finished), EnvironmentProblem LS328 (a catalog of
+        its own).
         """
         from lakesmith.api.renaming import rename
 
@@ -211,19 +219,22 @@ class Changing:
         return register(self.access)
 
     def relocate(self, *, on_event: Callable[[str], None] = _ignore) -> Change[Relocated, Relocated]:
-        """Prepares to make the files of a project that was copied or moved its own tables; rewrites the paths in them.
+        """Prepares to make the files of a project that was copied or moved its own tables; rewrites the paths
+        in them.
 
-        ``on_event`` receives what is done, in words. Raises StateError LS526 (files are missing), EnvironmentProblem
-        LS328.
+        ``on_event`` receives what is done, in words. Raises StateError LS526 (files are missing),
+        EnvironmentProblem LS328.
         """
         from lakesmith.api.registering import relocate
 
         return relocate(self.access, on_event)
 
     def connect(self, engine: str, *tables: str) -> Snippet:
-        """Returns the text with which another engine reads the tables (all, without a pattern). Starts no Spark.
+        """Returns the text with which another engine reads the tables (all, without a pattern). Starts no
+        Spark.
 
-        Raises UsageError LS254 (unknown engine), LS252 (it cannot read the catalog), LS253 (nothing is built), LS201.
+        Raises UsageError LS254 (unknown engine), LS252 (it cannot read the catalog), LS253 (nothing is
+        built), LS201.
         """
         from lakesmith.api.connecting import connect
 
@@ -237,10 +248,11 @@ class Changing:
         pace: Pace | None = None,
         tls: tuple[Path | None, Path | None] = (None, None),
     ) -> Up:
-        """Returns a service that takes events over HTTP and refreshes tables as their inputs arrive or are due.
+        """Returns a service that takes events over HTTP and refreshes tables as their inputs arrive or are
+        due.
 
-        ``keep()`` runs it until ``stop()`` is called, from another thread or a signal handler; a second ``stop()``
-        abandons the batch under way. The service has a Spark session of its own.
+        ``keep()`` runs it until ``stop()`` is called, from another thread or a signal handler; a second
+        ``stop()`` abandons the batch under way. The service has a Spark session of its own.
 
         Args:
             observer: receives what happens.
@@ -248,7 +260,8 @@ class Changing:
             pace: how often tables are looked at.
             tls: the files of a certificate and of its key, for HTTPS.
 
-        Raises UsageError LS274 (the certificate); ``keep`` raises UsageError LS270, LS271, LS275, LockedError LS701.
+        Raises UsageError LS274 (the certificate); ``keep`` raises UsageError LS270, LS271, LS275, LockedError
+        LS701.
         """
         from lakesmith.api.keeping_up import Pace, up
 
@@ -261,9 +274,11 @@ class Changing:
         *,
         on_event: Callable[[str], None] = _ignore,
     ) -> Sent:
-        """Posts made-up events to a source of the project, where ``up`` takes them, and checks that they arrive.
+        """Posts made-up events to a source of the project, where ``up`` takes them, and checks that they
+        arrive.
 
-        ``table`` is a table or a path; None for the only source. ``on_event`` receives what is sent, in words.
+        ``table`` is a table or a path; None for the only source. ``on_event`` receives what is sent, in
+        words.
 
         Raises UsageError LS271, LS272, LS273, StateError LS520, LS521.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ class ErasedTable:
         rows: the rows of the persons; None if the table has no such columns.
         bad_rows: those in its quarantine.
         is_sourced: whether rows are deleted from it; a derived table follows.
-        lookups: the tables that its rows look up anew when it is refreshed in full.
+        lookups: the tables that its rows look up again when it is refreshed in full.
     """
 
     table: TableName
@@ -62,7 +63,7 @@ class ErasedTable:
 
 @dataclass(frozen=True, slots=True)
 class OtherTable:
-    """A table that has the columns and is not erased from; ``rows`` is None if it was never run, ``way`` is what to do."""
+    """A table that is not erased from. ``rows`` is None if it was never run; ``way`` is what to do."""
 
     table: TableName
     rows: int | None
@@ -71,7 +72,7 @@ class OtherTable:
 
 @dataclass(frozen=True, slots=True)
 class LandingChange:
-    """What becomes of a landing file: ``outcome`` is "removed", "rewritten" or "kept", ``choice`` its table's ``on_erase``."""
+    """A landing file: ``outcome`` is removed, rewritten or kept, ``choice`` the ``on_erase`` of its table."""
 
     path: str
     choice: str
@@ -118,7 +119,7 @@ class ErasurePreview:
             "others": [{"table": str(each.table), "rows": each.rows} for each in self.others],
             "left_out": list(map(str, self.left_out)),
             "landing": [each.to_dict() for each in self.landing],
-            "tags": {tag: list(map(str, tables)) for tag, tables in self.tags.items()},
+            "tags_taken_off": sorted(self.tags),
         }
 
 
@@ -263,30 +264,25 @@ def _sessions_left(opened: Opened) -> Iterator[str]:
 
 
 def _receipt(work: Work, done: Done) -> dict[str, Any]:
-    erasure, preview = work.erasure, _preview(work)
+    erasure, found, project = work.erasure, work.found, work.opened.project
     assert done.proof is not None
     return {
-        "project": work.opened.project.name,
-        "target": work.opened.project.target.name,
+        "project": project.name,
+        "target": project.target.name,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "asked": str(erasure.asked),
-        "columns": list(erasure.persons.columns),
+        **_preview(work).to_dict(),
         "persons": len(erasure.persons.values),
         "tables": [
             {
-                "table": str(each.table),
-                "rows": each.rows,
-                "bad_rows": each.bad_rows,
-                "files_rewritten": done.rewritten[each.table],
-                "snapshots_expired": done.snapshots[each.table],
+                "table": str(name),
+                "rows": found.rows.get(name),
+                "bad_rows": found.bad_rows.get(name, 0),
+                "files_rewritten": done.rewritten[name],
+                "snapshots_expired": done.snapshots[name],
             }
-            for each in preview.tables
+            for name in erasure.tables
         ],
-        "not_looked_into": list(map(str, erasure.skipped)),
-        "others": [{"table": str(name), "rows": work.found.rows.get(name, 0)} for name in erasure.others],
-        "left_out": list(map(str, erasure.besides)),
-        "tags_taken_off": sorted(erasure.tags),
-        "landing": [each.to_dict() for each in preview.landing],
+        "others": [{"table": str(name), "rows": found.rows.get(name, 0)} for name in erasure.others],
         "proof": {**asdict(done.proof), "landing_files": done.landing_files, "left": done.left},
         "done": not done.left,
     }
@@ -300,8 +296,7 @@ def readmit(access: Access, table: str, options: EraseOptions) -> Readmitted:
         erasure = plan_erasure(opened.lake, opened.graph, asked)
         persons, strategy = asked.persons, Strategy.READMIT
         decider = EraseDecider(opened.graph, opened.lake, persons=persons, strategy=strategy)
-        for each in erasure.sourced:
-            failed = access.in_session(opened, True, lambda session: walk(decider, session, each))  # noqa: B023
-            if failed:
+        for name in erasure.sourced:
+            if failed := access.in_session(opened, True, partial(walk, decider, name)):
                 raise RunError(failed)
     return Readmitted(erasure.sourced)

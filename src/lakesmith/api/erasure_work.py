@@ -235,7 +235,7 @@ def clean_places(opened: Opened, erasure: Erasure) -> tuple[str, ...]:
 
 
 def _bring(work: Work, name: TableName, renewed: Renewed) -> None:
-    """Erases from a sourced table, brings a derived one up to date. Raises RunError with what failed."""
+    """Erases from a sourced table, refreshes a derived one. Raises RunError with what failed."""
     opened, erasure = work.opened, work.erasure
     decider = EraseDecider(
         opened.graph,
@@ -244,12 +244,12 @@ def _bring(work: Work, name: TableName, renewed: Renewed) -> None:
         persons=erasure.persons,
         renewed=renewed,
     )
-    if failed := walk(decider, work.session, name):
+    if failed := walk(decider, name, work.session):
         hint = "what was erased until then stays so: fix this, and call the same erase again"
         raise RunError([*failed, Problem("LS621", f"the erasure stopped at {name}", hint=hint)])
 
 
-def walk(decider: EraseDecider, session: SessionHandle, name: TableName) -> list[Problem]:
+def walk(decider: EraseDecider, name: TableName, session: SessionHandle) -> list[Problem]:
     """Does what is decided on a table; what failed."""
     from lakesmith.spark.engine import SparkEngine
 

@@ -55,7 +55,7 @@ class Renamed:
 
 
 _Entries = tuple[tuple[Entry, Entry], ...]
-"""Entries of the catalog as they are and as they will be; none if a renaming that was cut off has changed them."""
+"""Entries of the catalog and their successors; none if a renaming that was cut off has changed them."""
 
 
 def rename(access: Access, old: str, new: str) -> Change[Renamed, Renamed]:
@@ -103,7 +103,7 @@ def _prepared(lake: LocalLake, old: TableName, new: TableName) -> tuple[Renamed,
 
 
 def _files(lake: LocalLake, old: TableName, new: TableName) -> tuple[tuple[str, str], ...]:
-    """Returns the files that declare the table, with their new paths. Raises UsageError LS251 for a name that is not free."""
+    """Returns the table's files with their new paths. Raises UsageError LS251 if a name is not free."""
     paths = FolderFiles(lake.project.root).table_paths()
     before = layout(paths)
     mine = [path for table in before.tables if table.name == old for path in _paths(table)]
@@ -130,7 +130,7 @@ def _moved(path: str, new: TableName) -> str:
 
 
 def _require_free(lake: LocalLake, new: TableName, moving: bool) -> None:
-    """Requires that neither the lake nor the project has a table of the new name, nor the lake a sidecar of one."""
+    """Requires that the lake and the project have no table of the new name, nor a sidecar of one."""
     there = find_entries(lake.catalog, family(new))
     if there or lake.lost(new):
         what = str(there[0].name) if there else str(new)
@@ -145,7 +145,7 @@ def _cannot_be_called(new: TableName, found: str) -> UsageError:
 
 
 def _rename(lake: LocalLake, preview: Renamed) -> Renamed:
-    """Changes the catalog's entries in one transaction, then moves the files. What is begun is noted before."""
+    """Changes the catalog's entries in one transaction, then moves the files. It notes first what it begins."""
     done, entries = _prepared(lake, preview.old, preview.new)
     state_dir, root = lake.project.state_dir, lake.project.root
     begin(state_dir, Unfinished(_command(done.old, done.new), (str(done.old), str(done.new))))

@@ -34,8 +34,8 @@ def read_lake(
 ) -> Lake:
     """Returns the facts about the target's lake that ``engine`` needs.
 
-    ``opened`` opens the target's catalog, with the values of the environment. It is called for
-    a shared catalog: for the metadata that the engine requires, or for the tables' formats, if it answers in time.
+    ``opened`` opens the target's catalog, with the values of the environment. It is called for a shared
+    catalog: for the metadata that the engine requires, or for the tables' formats, if it answers in time.
 
     Raises ProjectError; UsageError LS201 for an unknown table, LS253 if nothing is built; EnvironmentProblem
     LS325, LS326.

@@ -1,1 +1,1 @@
-"""What runs for longer than a command: the intake of events, and ``up``, which keeps a project up to date. No tables are written here."""
+"""What runs longer than a command: the intake of events, and ``up``. No tables are written here."""

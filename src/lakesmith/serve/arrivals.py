@@ -1,4 +1,4 @@
-"""What has arrived and is not in the lake yet: segments of events, and files that were noticed. Safe to use from several threads."""
+"""What has arrived and is not in the lake yet: segments of events, and files that were noticed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from typing import Final
 from lakesmith.serve.intake.segments import PATTERN
 
 QUIET_SECONDS: Final = 0.2
-"""How long nothing may have changed in a table's folders before its files are taken: one is often noticed while it is written."""
+"""Seconds without a change in a table's folders before its files are ingested: they may still be written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """What waits for one table. ``since`` and ``latest``: when the first and the last of it came, since the epoch.
+    """What waits for one table; ``since`` and ``latest`` are when the first and the last arrived, since the
+    epoch.
 
-    ``notices`` counts the changes of files that were noticed; ``segments`` are names.
+    ``notices`` counts changes of files; ``segments`` are names.
     """
 
     since: float
@@ -29,7 +30,7 @@ class Arrived:
 
 
 class Arrivals:
-    """Keeps what has arrived for each table until a run has seen it."""
+    """Keeps what has arrived for each table until a run has seen it. Threads may share it."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -39,19 +40,19 @@ class Arrivals:
         self._seen: dict[str, frozenset[str]] = {}
 
     def look_in(self, folders: Mapping[str, Sequence[Path]]) -> None:
-        """Says in which folders the segments of which tables come."""
+        """Sets the folders of each table's segments."""
         with self._lock:
             self._folders = {table: tuple(each) for table, each in folders.items()}
 
     def notice(self, table: str) -> None:
-        """A file of a table came or changed."""
+        """Notes that a file of a table came or changed."""
         now = self._clock()
         with self._lock:
             before = self._files.get(table, Arrived(now, now))
             self._files[table] = Arrived(before.since, now, before.notices + 1)
 
     def waiting(self) -> dict[str, Arrived]:
-        """All that no run has seen yet."""
+        """Returns what no run has seen yet, by table."""
         with self._lock:
             found = dict(self._files)
             for table in self._folders:
@@ -64,12 +65,12 @@ class Arrivals:
             return found
 
     def lags(self) -> dict[str, float]:
-        """For how many seconds the oldest arrival of each table waits."""
+        """Returns for how many seconds the oldest arrival of each table has waited."""
         now = self._clock()
         return {table: round(max(0.0, now - each.since), 1) for table, each in self.waiting().items()}
 
     def settle(self, seen: Mapping[str, Arrived], tables: Iterable[str]) -> None:
-        """A run that began after ``seen`` was asked for has brought these tables up to date."""
+        """Notes that a run which began after ``seen`` was returned has refreshed the tables."""
         with self._lock:
             for table in tables:
                 if table in seen:
@@ -82,7 +83,7 @@ class Arrivals:
         elif now is not None:
             self._files[table] = Arrived(seen.latest, now.latest, now.notices)
         there = frozenset(name for name, _ in self._segments(table))
-        # Some stay though no run has to look at them again: those that somebody has left out.
+        # Segments that somebody left out stay, though no run looks at them again.
         self._seen[table] = there & (self._seen.get(table, frozenset()) | seen.segments)
 
     def _segments(self, table: str) -> list[tuple[str, float]]:
@@ -97,10 +98,10 @@ class Arrivals:
 
 
 def ready(waiting: Mapping[str, Arrived], now: float) -> frozenset[str]:
-    """The tables whose arrivals can be taken: segments are whole, files have to be left in peace for a moment."""
+    """Returns the tables whose arrivals can be ingested: segments at once, files after a moment."""
     return frozenset(
         table
         for table, each in waiting.items()
-        # A clock that was put back must not make them wait.
+        # A clock that was set back must not make them wait.
         if each.segments or not 0 <= now - each.latest < QUIET_SECONDS
     )

@@ -1,4 +1,4 @@
-"""A connection to the intake: as uvicorn has it, but that nobody can hold one, or fill the memory, with a head that does not end."""
+"""A connection to the intake: uvicorn's, with limits for the size and the time of a request's head."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 LONGEST_HEAD: Final = 512 * 1024
-"""Bytes of a request's head. It is no close limit: what is received at once may hold the end of the request before."""
+"""Bytes of a request's head, roughly: what is received at once may hold the end of the request before."""
 SECONDS_FOR_A_HEAD: Final = 30.0
 
 
 class Connection(HttpToolsProtocol):
-    """Ends where a head is too long, or takes too long to come."""
+    """Closes if a head is too long, or takes too long to arrive."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

@@ -1,7 +1,7 @@
-"""The process that takes events, as ``up`` starts, watches and ends it.
+"""The intake process, which ``up`` starts, watches and ends.
 
-``up`` opens the port itself and hands it on: a port that is taken is known before anything is started, and while an intake that was
-killed is replaced, new connections wait for the next one.
+``up`` opens the port and passes it on: a port in use is known at once, and connections wait while an intake
+is replaced.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from lakesmith.errors import EnvironmentProblem, UsageError
 from lakesmith.serve.state import IntakeState
 
 _PATIENCE_SECONDS: Final = 15.0
-"""How long the intake may take to seal what it holds."""
+"""Seconds that the intake may take to seal its events."""
 _SETTLED_SECONDS: Final = 10.0
-"""An intake that ended sooner is replaced after a pause, which doubles each time."""
+"""Seconds; an intake that ended sooner is replaced after a pause, which doubles each time."""
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 30.0
 _WAITING_CONNECTIONS: Final = 2048
 
 
 def listen(host: str, port: int, folders: Iterable[Path] = ()) -> list[socket.socket]:
-    """Opens the port on each address that ``host`` stands for. Raises UsageError LS275 where that is not possible.
+    """Opens the port on each address of ``host``. Raises UsageError LS275 if that is not possible.
 
-    The intake of an ``up`` that was killed holds the port until it has sealed its events in ``folders``: it is waited for.
+    Waits for the intake of a killed ``up``, which keeps the port until its events in ``folders`` are sealed.
     """
     end = time.monotonic() + _PATIENCE_SECONDS
     while True:
@@ -75,7 +75,7 @@ def _bind(opened: socket.socket, address: tuple[object, ...]) -> None:
 
 
 def _is_written(folder: Path) -> bool:
-    """Whether an intake writes to a folder of segments."""
+    """Returns whether an intake writes to a folder of segments."""
     try:
         lock = os.open(folder / ".lock", os.O_RDWR)
     except OSError:
@@ -105,10 +105,10 @@ def _no_port(host: str, port: int, error: OSError) -> UsageError:
 
 
 class IntakeProcess:
-    """The process that takes events for a project; started again at once where it ends by itself.
+    """The intake process of a project, which is started again if it ends by itself.
 
-    ``command``: the arguments of ``lakesmith.serve.server``. ``notice`` is called from a thread, with each change of its state and
-    with what to say of it.
+    ``command`` are the arguments of ``lakesmith.serve.server``; ``notice`` receives each change of state and
+    its lines, in a thread.
     """
 
     def __init__(self, command: Sequence[str], notice: Callable[[IntakeState, Sequence[str]], None]) -> None:
@@ -123,12 +123,12 @@ class IntakeProcess:
         self._thread = threading.Thread(target=self._keep, name="up-intake", daemon=True)
 
     def start(self, sockets: Sequence[socket.socket]) -> None:
-        """Starts it on the sockets, which listen already."""
+        """Starts the process on sockets that listen."""
         self._sockets = sockets
         self._thread.start()
 
     def end(self) -> None:
-        """Has it seal what it holds, and end."""
+        """Ends the process, which seals its events first."""
         with self._lock:
             self._is_ending.set()
         if self._process is not None:
@@ -154,35 +154,35 @@ class IntakeProcess:
             self._put(replace(self._state, is_taking=False, troubles={}), line)
 
     def _live(self) -> str:
-        """Starts it and follows it to its end; how it ended, in words."""
+        """Runs the process to its end; returns how it ended, in words."""
         try:
             process = self._start()
         except OSError as error:
             return f"it cannot be started: {error}"
         if process is None:
             return ""
-        self._hear(process)
+        self._follow(process)
         return _how(process.wait())
 
     def _start(self) -> subprocess.Popen[bytes] | None:
-        """None where it is not wanted any more."""
+        """Returns None if the process is not wanted any more."""
         files = [each.fileno() for each in self._sockets]
         command = [*self._command, *(f"--fd={file}" for file in files)]
         with self._lock:
             if self._is_ending.is_set():
                 return None
-            # Ctrl-C is for this process: it ends the intake when its last batch is through.
+            # Ctrl-C is for this process, which ends the intake after its last batch.
             self._process = subprocess.Popen(
                 command, start_new_session=True, pass_fds=files, stdout=subprocess.PIPE
             )
             return self._process
 
-    def _hear(self, process: subprocess.Popen[bytes]) -> None:
-        """Takes notice of what it says of itself, a JSON object a line, until it ends."""
+    def _follow(self, process: subprocess.Popen[bytes]) -> None:
+        """Follows the states that the process prints as JSON lines, until it ends."""
         if process.stdout is None:
             return
-        with process.stdout as said:
-            for line in said:
+        with process.stdout as lines:
+            for line in lines:
                 with suppress(ValueError, TypeError):
                     self._change(IntakeState(**json.loads(line)))
 
@@ -201,13 +201,13 @@ class IntakeProcess:
 
     def _put(self, state: IntakeState, *lines: str) -> None:
         self._state = state
-        # Where nobody reads what ``up`` says it ends by itself; the intake is kept until then.
+        # ``up`` ends by itself if nobody reads its output; the intake is kept until then.
         with suppress(OSError):
             self._notice(state, lines)
 
 
 def _how(code: int) -> str:
-    """How a process ended, in words."""
+    """Returns how a process ended, in words."""
     if code >= 0:
         return f"exit code {code}"
     with suppress(ValueError):
@@ -216,7 +216,7 @@ def _how(code: int) -> str:
 
 
 def require_server() -> None:
-    """Raises EnvironmentProblem LS309 where events cannot be taken."""
+    """Raises EnvironmentProblem LS309 if the server's package is missing."""
     if find_spec("uvicorn") is None:
         raise EnvironmentProblem.of(
             "LS309",

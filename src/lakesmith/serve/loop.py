@@ -1,4 +1,4 @@
-"""The loop of ``up``: look at what is due, run it, remember how that went. It knows clocks and a lakehouse only as it is given them."""
+"""The loop of ``up``: finds what is due, runs it, and notes the outcome."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ from lakesmith.serve.state import LastRun, TableState, moment
 from lakesmith.serve.tables import Tables, Work, next_work
 
 _SPARK_IS_LOST: Final = frozenset({"LS602", "LS604"})
-"""After these, Spark's process is gone, or must not be trusted."""
+"""Problems after which Spark's process is gone, or not reliable."""
 
 
 class Lake(Protocol):
-    """What the loop needs of a Lakehouse."""
+    """The part of a Lakehouse that the loop uses."""
 
     @property
     def lost_spark(self) -> bool:
         """Whether its Spark has ended by itself."""
 
     def run(self, *select: str, on_event: Listener | None = None) -> RunResult:
-        """Brings tables up to date."""
+        """Refreshes tables."""
 
     def maintain_slice(self, table: str, /) -> Slice:
         """Compacts a table's newest small files and expires old snapshots."""
@@ -63,28 +63,28 @@ class Lake(Protocol):
         """Maintains tables that need it; ends between two pieces if ``give_way`` returns True."""
 
     def close(self) -> None:
-        """Ends its Spark."""
+        """Ends Spark."""
 
 
 class Surroundings(Protocol):
-    """What is around the loop: the project's files, the folders, what is to be done besides running."""
+    """The surroundings of the loop: the project's files and folders."""
 
     def read(self) -> Tables:
-        """The tables as they are declared now. Raises LakesmithError."""
+        """Returns the tables as they are declared now. Raises LakesmithError."""
 
     def open(self) -> Lake:
-        """A new Lakehouse. Raises LakesmithError."""
+        """Opens a Lakehouse. Raises LakesmithError."""
 
     def tidy(self, result: RunResult) -> None:
-        """Is called after each run."""
+        """Cleans up after a run."""
 
     def explain(self, error: Exception) -> Problem:
-        """What to say of an error that nobody foresaw."""
+        """Returns the problem of an unforeseen error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """``monotonic`` only goes on, for pauses; ``now`` is the time of day, in UTC, for schedules."""
+    """The clocks: ``monotonic`` for pauses, ``now``, the time in UTC, for schedules."""
 
     monotonic: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -92,7 +92,7 @@ class Clock:
 
 @dataclass
 class Loop:
-    """One look after the other. ``firings_file``: where the last firings are kept; beside it are those of maintenance."""
+    """The loop. ``firings_file`` keeps the last firings; a file beside it keeps those of maintenance."""
 
     around: Surroundings
     arrivals: Arrivals
@@ -130,7 +130,7 @@ class Loop:
             self._lake.close()
 
     def look(self) -> None:
-        """Does what is due now, if anything is."""
+        """Does what is due now."""
         now = self.clock.monotonic()
         if now < self._begun + self.pace.at_most_every:
             return
@@ -164,7 +164,7 @@ class Loop:
         self.project_changed = False
         before, self._tables = self._tables, self.around.read()
         now = self._tables.definitions
-        # Whoever changes a table that failed wants to see at once whether that helped.
+        # A failing table that was changed is tried at once.
         self._failing = {
             name: each
             for name, each in self._failing.items()
@@ -180,7 +180,7 @@ class Loop:
             result = self._result(work)
         except LakesmithError as error:
             self._fail_as_a_whole(error.problems)
-        except Exception as error:  # noqa: BLE001 - whatever happens to one run, there is a next one
+        except Exception as error:  # noqa: BLE001 - there is a next run
             self._fail_as_a_whole([self.around.explain(error)])
         else:
             if self._nothing_runs is not None:
@@ -201,7 +201,7 @@ class Loop:
             self.is_running = False
 
     def _on_outcome(self, event: TablePublished | TableFailed) -> None:
-        """Says how a table's batch ended when it ends: others of its run may take long."""
+        """Reports how a table's batch ended at once: other tables of the run may take long."""
         name = str(event.table)
         if isinstance(event, TablePublished):
             self._batches[name] = batch_of(event.report, self.clock.now())
@@ -228,22 +228,22 @@ class Loop:
         self._show_run(result)
         self._rounds.count(result.published)
         if (due_now := self._rounds.due()) is not None:
-            self._look_after(due_now, self._kept_up_lines)
+            self._maintain_table(due_now, self._slice_lines)
 
-    def _kept_up_lines(self, name: str) -> list[str]:
-        said = slice_in_words(name, self._living_lake().maintain_slice(name))
-        return [] if said is None else [said]
+    def _slice_lines(self, name: str) -> list[str]:
+        line = slice_in_words(name, self._living_lake().maintain_slice(name))
+        return [] if line is None else [line]
 
-    def _look_after(self, name: str, work: Callable[[str], list[str]]) -> None:
-        """Whatever goes wrong is told and tried again a round later: the table's rows do not depend on it."""
-        self.board.put(doing=f"looking after {name}")
+    def _maintain_table(self, name: str, work: Callable[[str], list[str]]) -> None:
+        """Does maintenance of a table. A failure is reported: the table's rows do not depend on it."""
+        self.board.put(doing=f"maintaining {name}")
         self.is_running = True
         try:
             said = work(name)
         except LakesmithError as error:
-            said = [f"{name} was not looked after: {error.problems[0].what}"]
+            said = [f"{name} was not maintained: {error.problems[0].what}"]
         except Exception as error:  # noqa: BLE001 - the next batch must come
-            said = [f"{name} was not looked after: {self.around.explain(error).what}"]
+            said = [f"{name} was not maintained: {self.around.explain(error).what}"]
         finally:
             self.is_running = False
         for line in said:
@@ -251,7 +251,7 @@ class Loop:
         self._show()
 
     def _maintain(self) -> None:
-        """One table whose time has come; what arrives meanwhile comes first, and then it goes on. One that fails waits for its next time."""
+        """Maintains one table that is due; arrivals come first. A failed table waits for its next time."""
         schedules = self._tables.maintenance
         self._keep_maintained(known_firings(schedules, self._maintained, self.clock.now()))
         found = due(schedules, self._maintained, self.clock.now())
@@ -265,7 +265,7 @@ class Loop:
             return bool(gave_way)
 
         name = found[0].table
-        self._look_after(
+        self._maintain_table(
             name, lambda name: maintained_in_words(self._living_lake().maintain(name, give_way=give_way))
         )
         if not gave_way:
@@ -326,8 +326,8 @@ class Loop:
         try:
             if lake is not None:
                 lake.close()
-        except Exception as error:  # noqa: BLE001 - what is gone need not be ended well
-            self.observer.notice(f"its end was not a clean one: {self.around.explain(error).what}")
+        except Exception as error:  # noqa: BLE001 - it is gone anyway
+            self.observer.notice(f"it did not end cleanly: {self.around.explain(error).what}")
 
     def _tell_missed(self, found: Sequence[Due], work: Work) -> None:
         for each in found:
@@ -366,5 +366,5 @@ class Loop:
 
 
 def _is_quiet(each: Failing) -> bool:
-    """That Spark was lost is said once for all tables that were under way; one that loses it again is named."""
+    """Returns whether a failure is not reported: a lost Spark is reported once for all tables."""
     return each.failures == 1 and each.problem.code in _SPARK_IS_LOST

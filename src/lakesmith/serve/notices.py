@@ -1,4 +1,4 @@
-"""What ``up`` says, and what it puts on its board."""
+"""What ``up`` reports: lines for its observer, and its state."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ from lakesmith.serve.tables import Tables
 
 
 class Observer(Protocol):
-    """Who is told what happens."""
+    """Receives what happens."""
 
     def notice(self, text: str, /) -> None:
-        """A line."""
+        """Receives a line."""
 
     def on_batch(self, name: str, report: BatchReport, /) -> None:
-        """A batch that was published, at once."""
+        """Receives a batch when it is published."""
 
     def on_run(self, result: RunResult, /) -> None:
-        """The end of a run that published something."""
+        """Receives the end of a run that published something."""
 
     def on_problems(self, error: LakesmithError, /) -> None:
-        """What failed, in full."""
+        """Receives problems, to be shown in full."""
 
 
 class Boarding(Protocol):
-    """What ``state.Board`` is for the loop."""
+    """The part of ``state.Board`` that the loop uses."""
 
     def put(self, **changes: Any) -> None:
-        """Changes the state that others see."""
+        """Changes the state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The last batch of a table that ``up`` published: the rows that it read, and those that it inserted, updated and deleted."""
+    """The last batch of a table: the rows that it read, and those that it changed."""
 
     ended: str
     rows: int
@@ -60,21 +60,21 @@ class Batch:
 
 
 def batch_of(report: BatchReport, ended: datetime) -> Batch:
-    """What is told of a batch."""
+    """Returns the summary of a batch."""
     account = report.record.account
     changed = account.inserted + account.updated + account.deleted
     return Batch(moment(ended), account.read or changed, changed)
 
 
 def missed_in_words(due: Due) -> str:
-    """A table whose time came while nothing could be run."""
+    """Describes missed firings of a schedule."""
     more = "more than " if due.passed >= MOST_PASSED else ""
     times = "time" if due.passed == 1 else "times"
-    return f"{due.table}: its schedule was missed {more}{due.passed:,} {times}; that is made up for once, now"
+    return f"{due.table}: its schedule was missed {more}{due.passed:,} {times}; it runs once now"
 
 
 def failure_in_words(name: str, failing: Failing, now: float) -> str:
-    """A failure in one line: when it is tried again."""
+    """Describes a failure in one line, with its next try."""
     row = f"{failing.failures} times in a row" if failing.failures > 1 else "once"
     if failing.is_parked:
         return (
@@ -92,7 +92,7 @@ def table_states(
     batches: Mapping[str, Batch],
     now: tuple[float, datetime],
 ) -> dict[str, TableState]:
-    """All tables as the board shows them. ``now``: on the clock of retries, and in UTC."""
+    """Returns the state of all tables. ``now``: on the clock of retries, and in UTC."""
     found = {}
     for name, table in tables.definitions.items():
         state = _failing(failing.get(name), now)
@@ -118,10 +118,10 @@ def _failing(failing: Failing | None, now: tuple[float, datetime]) -> TableState
 
 
 class Doing:
-    """Follows one run: puts on the board what it is at, and passes on each outcome of a table as it happens.
+    """Follows one run: shows what it does, and passes on the outcome of each table at once.
 
-    Events come from several threads, and are handled one at a time. ``done``: the tables whose outcome was passed on. ``is_over``: the
-    run has ended, or was given up; threads that it has left are not listened to.
+    Events come from several threads, and are handled one at a time. ``done``: the tables whose outcome was
+    passed on. ``is_over``: the run has ended or was abandoned; events of its threads are ignored.
     """
 
     def __init__(self, board: Boarding, outcome: Callable[[TablePublished | TableFailed], None]) -> None:
@@ -152,22 +152,22 @@ class Doing:
         before = self._tables
         self._tables = [each for each in before if each not in (add, remove)] + ([add] if add else [])
         if before != self._tables:
-            text = f"bringing {', '.join(self._tables)} up to date" if self._tables else "looking for work"
+            text = f"refreshing {', '.join(self._tables)}" if self._tables else "looking for work"
             self._board.put(doing=text)
 
 
 def slice_in_words(name: str, done: Slice) -> str | None:
-    """What was done for a table, in a line; None where there was nothing to do."""
-    said = []
+    """Describes a slice of maintenance; None if there was nothing to do."""
+    parts = []
     if done.files:
-        said.append(f"{done.files:,} small files were put together into {done.into:,}")
+        parts.append(f"{done.files:,} small files were compacted into {done.into:,}")
     if done.snapshots:
-        said.append(f"{done.snapshots:,} old snapshots left")
-    return f"{name}: {', '.join(said)}" if said else None
+        parts.append(f"{done.snapshots:,} old snapshots expired")
+    return f"{name}: {', '.join(parts)}" if parts else None
 
 
 def maintained_in_words(done: MaintenanceResult) -> list[str]:
-    """Returns what was done for tables, a line each."""
+    """Describes maintenance, a line for each table."""
     unknown = [NotMaintained(each.table, (each.problem,)) for each in done.left if isinstance(each, Unknown)]
     return [line for each in (*done.tables, *unknown) if (line := _maintained(each))]
 

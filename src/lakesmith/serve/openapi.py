@@ -1,4 +1,4 @@
-"""What an intake takes and answers, as OpenAPI: made from the columns of its tables, for those who write what sends."""
+"""The OpenAPI document of an intake, made from the columns of its tables."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _SHARED: Final[Json] = {
 
 
 def described(project: str, sources: Sequence[EventSource]) -> Json:
-    """The document of a project's intake."""
+    """Returns the document of a project's intake."""
     schemas = {_name(each): _event(each) for each in sources}
     components: Json = {"schemas": {**schemas, **_SHARED}}
     if any(each.source.tokens for each in sources):
@@ -146,7 +146,7 @@ def _post(each: EventSource) -> Json:
         "parameters": [_KEY],
         "requestBody": {
             "required": True,
-            "description": f"In UTF-8, at most {each.source.max_request} bytes; taken as a whole or not at all.",
+            "description": f"In UTF-8, at most {each.source.max_request} bytes; all is accepted, or nothing.",
             "content": {
                 "application/json": {"schema": {"oneOf": [one, many]}},
                 "application/x-ndjson": {"schema": {"type": "string", "description": "One event a line."}},
@@ -160,7 +160,7 @@ def _post(each: EventSource) -> Json:
 _KEY: Final[Json] = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "What tells the request from others: one that is sent again with the same key is taken once.",
+    "description": "Identifies the request: one that is sent again with the same key is accepted once.",
     "schema": {"type": "string", "maxLength": LONGEST_KEY},
 }
 

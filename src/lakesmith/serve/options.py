@@ -1,4 +1,4 @@
-"""Options of ``up``: when it looks and runs, where and with which certificate it takes events, and its unit of systemd."""
+"""Options of ``up``, the certificate of its intake, and its unit of systemd."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from lakesmith.errors import UsageError
 
 _STOP_SECONDS = 300
-"""Seconds that a batch may take to end before the service is killed. Nothing is lost by that: it is done again."""
+"""Seconds that a batch may take to end before the service is killed, which loses nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""When what failed is tried again: each table on its own, ever more seldom, and parked when it fails in the same way each time."""
+"""When failed tables are tried again: ever more rarely, and parked if they keep failing in the same way."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lakesmith.errors import Problem
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
 PARKED_AFTER: Final = 8
-"""Failures in a row with the same problem after which a table is parked."""
+"""Failures in a row with the same problem, after which a table is parked."""
 PARKED_PAUSE: Final = 600.0
 """Seconds after which a parked table is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """What failed: how often in a row, how often of these with this problem, and when (on a clock that only goes on) it is tried again."""
+    """Failures in a row, ``alike`` of them with this problem; ``next_try`` is on a monotonic clock."""
 
     problem: Problem
     failures: int
@@ -27,17 +27,17 @@ class Failing:
 
     @property
     def is_parked(self) -> bool:
-        """Whether it is hardly tried any more, until somebody changes something."""
+        """Whether it is tried rarely, until its definition changes."""
         return self.alike >= PARKED_AFTER
 
     @property
     def is_new(self) -> bool:
-        """Whether it is the first time that this problem is met: then all of it is to be told."""
+        """Whether this problem is new, so that it is reported in full."""
         return self.alike == 1
 
 
 def failed(before: Failing | None, problems: Sequence[Problem], now: float) -> Failing:
-    """One more failure."""
+    """Returns the state after one more failure."""
     problem = problems[0]
     if before is None:
         return Failing(problem, 1, 1, now + FIRST_PAUSE)
@@ -50,20 +50,20 @@ def failed(before: Failing | None, problems: Sequence[Problem], now: float) -> F
 
 
 def without_parking(failing: Failing, now: float) -> Failing:
-    """The same for what cannot be parked, as nothing goes on without it: it is tried each minute."""
+    """Returns the state of what is never parked, but tried each minute."""
     return replace(failing, next_try=min(failing.next_try, now + LONGEST_PAUSE))
 
 
 def held_back(failing: Mapping[str, Failing], now: float) -> frozenset[str]:
-    """What is not tried yet."""
+    """Returns what is not tried yet."""
     return frozenset(name for name, each in failing.items() if now < each.next_try)
 
 
 def tried_again(failing: Mapping[str, Failing], now: float) -> frozenset[str]:
-    """What is to be tried now."""
+    """Returns what is tried now."""
     return frozenset(name for name, each in failing.items() if now >= each.next_try)
 
 
 def _is_alike(one: Problem, other: Problem) -> bool:
-    # The words may name a batch or a time; code and place do not.
+    # The text may name a batch or a time; code and place do not.
     return (one.code, one.place) == (other.code, other.place)

@@ -1,4 +1,4 @@
-"""Which paths take events for which tables: what a project declares of them."""
+"""The sources of events that a project declares: their paths, tokens, and folders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakesmith.redaction import secrets_in
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """A source of events of a table; ``folder`` is where its segments are."""
+    """A source of events of a table; ``folder`` has its segments."""
 
     table: TableDefinition
     source: HttpSource
@@ -22,7 +22,7 @@ class EventSource:
 
 
 def event_sources(project: Project) -> tuple[EventSource, ...]:
-    """The sources of events of a project. Raises UsageError LS270 where two have one path."""
+    """Returns the sources of a project. Raises UsageError LS270 if two have one path."""
     found = tuple(_sources(project.tables, project.root))
     for number, one in enumerate(found):
         for other in found[:number]:
@@ -32,7 +32,7 @@ def event_sources(project: Project) -> tuple[EventSource, ...]:
 
 
 def tokens_of(each: EventSource, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The bearer tokens of a source. Raises UsageError LS271 for a variable that is not set, or empty."""
+    """Returns the bearer tokens of a source. Raises UsageError LS271 if a variable is not set, or empty."""
     for name in each.source.tokens:
         if not environment.get(name):
             raise UsageError.of(
@@ -64,7 +64,7 @@ def _same_path(one: EventSource, other: EventSource) -> UsageError:
 
 
 def chosen(sources: Sequence[EventSource], name: str | None) -> EventSource:
-    """The source of a table, or of a path; the only one without a name. Raises UsageError LS272."""
+    """Returns the source of a table or a path; the only one without a name. Raises UsageError LS272."""
     found = [each for each in sources if name is None or name in (str(each.table.name), each.source.url_path)]
     if len(found) == 1:
         return found[0]
@@ -82,7 +82,7 @@ def chosen(sources: Sequence[EventSource], name: str | None) -> EventSource:
 
 
 def url_of(each: EventSource, base: str) -> SplitResult:
-    """Where events of the source go, at an intake. Raises UsageError LS273 for what is no URL of HTTP."""
+    """Returns the URL of a source at an intake. Raises UsageError LS273 unless ``base`` is an HTTP URL."""
     try:
         parts = urlsplit(base)
         is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -95,7 +95,7 @@ def url_of(each: EventSource, base: str) -> SplitResult:
 
 
 def token_for(each: EventSource, environment: Mapping[str, str]) -> str | None:
-    """One of the source's tokens that the environment has; None where none is needed. Raises UsageError LS271."""
+    """Returns a token of the source; None if none is needed. Raises UsageError LS271."""
     for name in each.source.tokens:
         if environment.get(name):
             return environment[name]

@@ -1,6 +1,6 @@
-"""When tables with a schedule are due: from their schedules, their last firings and the time; nothing else is asked.
+"""When tables are due: from their schedules, their last firings and the time. Pure decisions.
 
-All times are in UTC, so that a clock which is put back or forward makes no firing twice and loses none.
+All times are in UTC, so that a clock which is set back or forward repeats and loses no firing.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ MOST_PASSED: Final = 1000
 """Firings that passed are counted up to here."""
 
 _SET_BACK: Final = timedelta(hours=1)
-"""A last firing that lies further ahead than this was noted by a clock that was wrong."""
+"""A last firing further in the future was noted by a clock that was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """When a schedule fired last; before its first time, when it was first seen. ``schedule``: its words, to know when they change."""
+    """When a schedule fired last, or was first seen; ``schedule`` is its text."""
 
     schedule: str
     at: datetime
@@ -44,7 +44,7 @@ class Firing:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A table whose time has come. ``at`` is the latest firing that passed, ``passed`` how many did since the last one."""
+    """A table that is due: the latest firing, and how many ``passed`` since the last run."""
 
     table: str
     at: datetime
@@ -53,7 +53,7 @@ class Due:
 
 @lru_cache(maxsize=4096)
 def next_firing(schedule: Schedule, after: datetime) -> datetime:
-    """The first firing after a moment."""
+    """Returns the first firing after a time."""
     if schedule.cron is None:
         return after + _every(schedule)
     return next(_firings(schedule, after))
@@ -62,26 +62,26 @@ def next_firing(schedule: Schedule, after: datetime) -> datetime:
 def known_firings(
     schedules: Mapping[str, Schedule], last: Mapping[str, Firing], now: datetime
 ) -> dict[str, Firing]:
-    """The last firings of exactly these schedules.
+    """Returns the last firings of exactly these schedules.
 
-    A cron expression that is new, or another than before, counts from now: it has missed nothing. An interval that is new is due.
+    A new or changed cron expression counts from now: it has missed nothing. A new interval is due.
     """
     return {table: _known(schedule, last.get(table), now) for table, schedule in schedules.items()}
 
 
 def due(schedules: Mapping[str, Schedule], last: Mapping[str, Firing], now: datetime) -> tuple[Due, ...]:
-    """The tables whose time has come, each once, however many firings have passed. ``last`` as ``known_firings`` gives it."""
+    """Returns the tables that are due, each once; ``last`` is the result of ``known_firings``."""
     found = (_due(table, schedule, last[table].at, now) for table, schedule in schedules.items())
     return tuple(each for each in found if each is not None)
 
 
 def fired(last: Mapping[str, Firing], done: Mapping[str, datetime]) -> dict[str, Firing]:
-    """The last firings once those of ``done`` were answered."""
+    """Returns the last firings after runs for those of ``done``."""
     return {table: Firing(each.schedule, done.get(table, each.at)) for table, each in last.items()}
 
 
 def read_firings(path: Path) -> dict[str, Firing]:
-    """The firings that were kept; none where there is no such file, or another one."""
+    """Returns the firings in a file; none if it is missing or invalid."""
     try:
         kept = json.loads(path.read_bytes())
         return {
@@ -93,7 +93,7 @@ def read_firings(path: Path) -> dict[str, Firing]:
 
 
 def write_firings(path: Path, last: Mapping[str, Firing]) -> None:
-    """Keeps them. Raises OSError."""
+    """Writes the firings to a file. Raises OSError."""
     kept = {table: {"schedule": each.schedule, "at": each.at.isoformat()} for table, each in last.items()}
     write_whole(path, json.dumps(kept, indent=1) + "\n")
 
@@ -129,18 +129,18 @@ def _until(schedule: Schedule, after: datetime, now: datetime) -> Iterator[datet
 
 
 def _firings(schedule: Schedule, after: datetime) -> Iterator[datetime]:
-    """The firings after a moment, for ever."""
+    """Yields the firings after a time, without end."""
     latest = after
     for local in CronSim(schedule.cron or "", after.astimezone(ZoneInfo(schedule.time_zone))):
         at = local.astimezone(UTC)
-        # In the hour that comes twice, an expression is answered by the first of the two, which may be over.
+        # In the hour that comes twice an expression means the first of the two, which may be over.
         if at > latest:
             latest = at
             yield at
 
 
 def _latest(schedule: Schedule, now: datetime) -> datetime:
-    """The latest firing up to ``now``, without going through those before it."""
+    """Returns the latest firing up to ``now``, without those before it."""
     local = (now + timedelta(seconds=1)).astimezone(ZoneInfo(schedule.time_zone))
     found = (each.astimezone(UTC) for each in CronSim(schedule.cron or "", local, reverse=True))
     return next(at for at in found if at <= now)
@@ -148,18 +148,18 @@ def _latest(schedule: Schedule, now: datetime) -> datetime:
 
 @dataclass
 class Rounds:
-    """Counts batches by table."""
+    """Counts the batches of each table, to do a slice of maintenance after many of them."""
 
     _since: dict[str, int] = field(default_factory=dict)
 
     def count(self, published: Iterable[str]) -> None:
-        """These tables got a batch. A table that is new here is due sooner: nobody knows how many it has had."""
+        """Counts a batch of each table. A new table is due sooner, as its earlier batches are unknown."""
         for name in published:
             first = limits.BATCHES_BETWEEN_SLICES // 2 + 5 * len(self._since)
             self._since[name] = self._since.get(name, first % limits.BATCHES_BETWEEN_SLICES) + 1
 
     def due(self) -> str | None:
-        """The table that is looked after now, if any; its count begins anew."""
+        """Returns the table that is due, if any, and resets its count."""
         name = max(self._since, key=lambda each: self._since[each], default=None)
         if name is None or self._since[name] < limits.BATCHES_BETWEEN_SLICES:
             return None

@@ -1,6 +1,6 @@
-"""The process of the intake: ``python -m lakesmith.serve.server``. It has no JVM, and outlives those that end and begin beside it.
+"""The intake process: ``python -m lakesmith.serve.server``. It has no JVM.
 
-It ends, with all that it has acknowledged sealed, when it is told to (SIGTERM) or when the process that started it is gone.
+On SIGTERM, or if its parent process is gone, it seals all acknowledged events and ends.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from lakesmith.serve.routes import EventSource, event_sources, tokens_of
 from lakesmith.serve.state import IntakeState
 
 _LOOK_SECONDS: Final = 0.25
-"""How often it looks whether its parent is there, and whether its paths take events."""
+"""Seconds between two checks of its parent, and of its paths."""
 _GRACE_SECONDS: Final = 5
-"""How long requests that are under way are waited for at the end; what was acknowledged is sealed in any case."""
+"""Seconds for requests under way at the end; acknowledged events are sealed in any case."""
 
 
 def intake_of(project: str, sources: tuple[EventSource, ...]) -> Intake:
-    """The application that takes events for these sources of a project."""
+    """Returns the application for the sources of a project."""
     return Intake({each.source.url_path: _route(each) for each in sources}, described(project, sources))
 
 
@@ -52,7 +52,7 @@ def _route(each: EventSource) -> Route:
 async def _serve(
     intake: Intake, sockets: list[socket.socket], certificate: Path | None = None, key: Path | None = None
 ) -> bool:
-    """Serves until it is told to end; whether it could begin."""
+    """Serves until the process is asked to end; returns whether it began."""
     import uvicorn
 
     from lakesmith.serve.connection import Connection
@@ -84,13 +84,13 @@ async def _serve(
 
 
 def _say(state: IntakeState) -> None:
-    """Tells ``up`` how it is; nobody listens where that has been killed."""
+    """Reports the state to ``up``, which may have been killed."""
     with suppress(OSError):
         print(json.dumps(asdict(state)), flush=True)
 
 
 def main() -> int:
-    """The command line."""
+    """Parses the command line, and serves."""
     parser = argparse.ArgumentParser(description="Takes events for a project.")
     parser.add_argument("project", type=Path)
     parser.add_argument("--target")

@@ -1,7 +1,7 @@
-"""What ``up`` tells of itself in ``.lakesmith/up.json``, for ``status`` and whoever else wants to look.
+"""The state of ``up`` in ``.lakesmith/up.json``, for ``status`` and other readers.
 
-Written whole about every second and at each change, and removed when ``up`` ends. What is left of one that was killed is known by its
-process: it is gone, or another one has its number.
+It is written whole every second and at each change, and removed when ``up`` ends. After a kill the file
+stays: its process is gone, or another one has its number.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from lakesmith.whole_file import write_whole
 
 FILE: Final = "up.json"
 SECONDS: Final = 1.0
-"""How often it is written."""
+"""Seconds between two writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """One table, for ``up``. Moments are ISO 8601 in UTC.
+    """One table. Times are ISO 8601 in UTC.
 
-    ``schedule`` and ``next_firing`` are None for a table that is brought up to date as soon as something arrived. ``failures``: in a row;
-    then ``problem`` says why and ``next_try`` when it is tried again. ``last_rows`` are those that its last batch read, since ``up``
-    began, and ``last_changed`` those that it inserted, updated and deleted. ``lag_seconds``: how long the oldest arrival waits, None where none is known.
+    ``schedule`` and ``next_firing`` are None for a table that is refreshed on arrival. ``failures`` are in a
+    row. The last batch since ``up`` began read ``last_rows``, and inserted, updated and deleted
+    ``last_changed``. ``lag_seconds`` is the age of the oldest arrival.
     """
 
     schedule: str | None = None
@@ -48,7 +48,7 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """The last run: when it ended, how long it took, which tables got a batch and which failed."""
+    """The last run, with the tables that got a batch and those that failed."""
 
     ended: str
     seconds: float
@@ -58,7 +58,7 @@ class LastRun:
 
 @dataclass(frozen=True, slots=True)
 class IntakeState:
-    """The process that takes events. ``troubles``: by path, why nothing is taken there; ``problem``: why it cannot begin."""
+    """The intake. ``troubles``: why paths accept no events; ``problem``: why it cannot begin."""
 
     is_taking: bool = False
     troubles: Mapping[str, str] = field(default_factory=dict)
@@ -67,9 +67,9 @@ class IntakeState:
 
 @dataclass(frozen=True, slots=True)
 class UpState:
-    """``up`` as it is now. ``born`` tells its process from a later one with its number; ``doing``: what it does, in words.
+    """``up`` as it is now. ``born`` tells its process from a later one with its number.
 
-    ``intake``: None where no table takes events. ``problem``: why nothing can be run at all.
+    ``intake`` is None without sources of events; ``problem`` says why no table can be refreshed.
     """
 
     host: str
@@ -86,19 +86,19 @@ class UpState:
 
 
 def this_process(address: str | None = None) -> UpState:
-    """The state of an ``up`` that begins in this process."""
+    """Returns the state of an ``up`` that begins in this process."""
     pid = os.getpid()
     intake = IntakeState() if address else None
     return UpState(socket.gethostname(), pid, _born(pid), moment(), address=address, intake=intake)
 
 
 def moment(at: datetime | None = None) -> str:
-    """A moment, now without one, as it is written here."""
+    """Returns a time, or the present one, as it is written here."""
     return (at or datetime.now(UTC)).isoformat(timespec="milliseconds")
 
 
 def read_state(state_dir: Path) -> UpState | None:
-    """What an ``up`` has written; None where there is none, or where it cannot be read."""
+    """Returns the state in the file; None if it is missing or invalid."""
     try:
         kept = json.loads((state_dir / FILE).read_bytes())
         last = LastRun(**kept.pop("last_run")) if kept["last_run"] else kept.pop("last_run")
@@ -110,12 +110,12 @@ def read_state(state_dir: Path) -> UpState | None:
 
 
 def is_here(state: UpState) -> bool:
-    """Whether it was written on this machine, so that its process can be looked for."""
+    """Returns whether it was written on this machine."""
     return state.host == socket.gethostname()
 
 
 def is_alive(state: UpState) -> bool:
-    """Whether its process is there, on this machine."""
+    """Returns whether its process exists, on this machine."""
     if not is_here(state):
         return False
     try:
@@ -128,7 +128,7 @@ def is_alive(state: UpState) -> bool:
 
 
 class Board:
-    """Keeps the state in its file while ``up`` lives. Safe to use from several threads."""
+    """Keeps the state in its file while ``up`` lives. Threads may share it."""
 
     def __init__(self, state_dir: Path, state: UpState, lags: Callable[[], Mapping[str, float]]) -> None:
         self._path = state_dir / FILE
@@ -156,9 +156,9 @@ class Board:
         self.write()
 
     def write(self) -> None:
-        """Writes it as it is now. A disk that is full does not keep ``up`` from its work."""
+        """Writes the state. A full disk does not stop ``up``."""
         with self._lock, suppress(OSError):
-            # Threads that are left of a run that was given up must not bring the file back.
+            # Threads of an abandoned run must not write the file again.
             if self._ended.is_set():
                 return
             write_whole(self._path, json.dumps(asdict(self._now()), indent=1) + "\n")
@@ -176,16 +176,16 @@ class Board:
 
 
 def seconds_since(iso: str, now: float | None = None) -> float:
-    """How long ago a moment was."""
+    """Returns the seconds since a time."""
     return max(0.0, (time.time() if now is None else now) - datetime.fromisoformat(iso).timestamp())
 
 
 def _born(pid: int) -> str:
-    """When a process began, in the kernel's words; nothing where that cannot be told."""
+    """Returns when a process began, as the kernel prints it; "" if that is unknown."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return ""
     fields = status.rpartition(")")[2].split()
-    # One that has ended and that nobody has asked for its exit code is no process any more.
+    # A zombie has ended.
     return "ended" if fields[0] in {"Z", "X"} else fields[19]

@@ -14,19 +14,19 @@ from lakesmith.serve.schedule import Due
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables by their names, each behind those it reads, and for each the tables that read it."""
+    """The tables in dependency order, and the readers of each."""
 
     definitions: Mapping[str, TableDefinition]
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def schedules(self) -> dict[str, Schedule]:
-        """The schedules of the tables that have one."""
+        """The schedules of tables that have one."""
         return {name: each.schedule for name, each in self.definitions.items() if each.schedule is not None}
 
     @property
     def maintenance(self) -> dict[str, Schedule]:
-        """When tables are maintained, of those that have times for it."""
+        """The schedules of maintenance of tables that have one."""
         found = {name: each.maintenance.schedule for name, each in self.definitions.items()}
         return {name: schedule for name, schedule in found.items() if schedule is not None}
 
@@ -36,7 +36,7 @@ class Tables:
         return frozenset(name for name, each in self.definitions.items() if each.schedule is None)
 
     def with_followers(self, names: Iterable[str]) -> frozenset[str]:
-        """The tables and all that are made from them, up to those with a schedule of their own."""
+        """Returns the tables and all that are made from them, up to those with a schedule."""
         found: set[str] = set()
         left = list(names)
         while left:
@@ -48,7 +48,7 @@ class Tables:
 
 
 def tables_of(opened: Opened) -> Tables:
-    """The tables of a project."""
+    """Returns the tables of a project."""
     nodes = opened.graph.nodes
     readers = {str(node.name): tuple(map(str, opened.graph.readers(node.name))) for node in nodes}
     return Tables({str(node.name): node.definition for node in nodes}, readers)
@@ -56,7 +56,7 @@ def tables_of(opened: Opened) -> Tables:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One run: its tables, each behind those it reads, and the firings that it answers."""
+    """One run: its tables in dependency order, and the firings that it is for."""
 
     tables: tuple[str, ...]
     firings: Mapping[str, datetime] = field(default_factory=dict)
@@ -71,10 +71,10 @@ def next_work(
     *,
     everything: bool,
 ) -> Work | None:
-    """The tables that have something to do, None where none has.
+    """Returns the next run, None if there is nothing to do.
 
-    Those for which something ``arrived`` and those that follow them; tables with a schedule only when they are ``due``; what
-    failed when it is tried again, and not before. ``everything``: all tables without a schedule are looked at.
+    Its tables are those for which something ``arrived`` (with ``everything``, all without a schedule), those
+    that are ``due``, and failed ones to be tried again, all with the tables made from them.
     """
     held = held_back(failing, now)
     new = tables.on_arrival if everything else arrived & tables.on_arrival

@@ -1,4 +1,4 @@
-"""``lakesmith up``: the project is kept up to date by one warm Spark session, and events are taken by a process beside it."""
+"""``lakesmith up``: one warm Spark session refreshes the tables, and a process beside it takes events."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from lakesmith.serve.watch import PROJECT, TopicWatcher, Watcher, can_watch, fol
 from lakesmith.sources.model import FileAction
 
 _LOOK_SECONDS: Final = 0.25
-"""How often the folders of events are looked at: a listing of a few names."""
+"""Seconds between two listings of the folders of events."""
 
 
 class _Alarm:
@@ -56,12 +56,12 @@ class _Alarm:
 
 
 class Abandoned(BaseException):
-    """It was told a second time to end: the batch under way is given up, and nothing of it is published."""
+    """Raised by a second ``stop``: the batch under way is abandoned, and nothing of it is published."""
 
 
 @dataclass
 class Up:
-    """Keeps a project up to date until it is told to end. ``voice`` is told what happens; ``open_lake`` opens the project."""
+    """A service that refreshes a project until it is stopped. ``open_lake`` opens the project."""
 
     options: UpOptions
     observer: Observer
@@ -75,7 +75,7 @@ class Up:
         return self.options.unit(read_project(self.options.project, self.options.target).project.name)
 
     def stop(self) -> None:
-        """Ends it: what is under way is finished first. Called again, by a signal, it is given up."""
+        """Ends the service after the batch under way. A second call, by a signal, abandons the batch."""
         self._stops += 1
         self._alarm.set()
         if self._loop is not None:
@@ -84,9 +84,9 @@ class Up:
             raise Abandoned
 
     def keep(self) -> bool:
-        """Takes events and runs; whether the last batch was finished.
+        """Takes events and runs until ``stop``; returns whether the last batch was finished.
 
-        Raises LakesmithError for a project that is not right to begin with, LockedError where another ``up`` keeps it.
+        Raises LakesmithError for an invalid project, LockedError if another ``up`` runs.
         """
         project = read_project(self.options.project, self.options.target).project
         with project_lock(project, "up", name="up"):
@@ -106,8 +106,8 @@ class Up:
             try:
                 if sockets:
                     self._start_intake(intake, sources, sockets)
-                self._say_if_blind()
-                return self._turn(loop)
+                self._note_if_unwatched()
+                return self._look_on(loop)
             finally:
                 board.put(doing="ending")
                 try:
@@ -118,7 +118,7 @@ class Up:
                     intake.end()
 
     def _listening(self, sources: Sequence[EventSource]) -> list[socket]:
-        """The sockets that events come by; none where no table takes events. Raises LakesmithError where they cannot be taken."""
+        """Opens the sockets for events, if a table takes any. Raises LakesmithError."""
         if not sources:
             return []
         require_server()
@@ -138,8 +138,8 @@ class Up:
         for line in lines:
             self.observer.notice(line)
 
-    def _turn(self, loop: Loop) -> bool:
-        """Looks until it is told to end; whether the last batch was finished."""
+    def _look_on(self, loop: Loop) -> bool:
+        """Looks until ``stop``; returns whether the last batch was finished."""
         loop.start()
         try:
             while not self._stops:
@@ -157,7 +157,7 @@ class Up:
             self._loop.project_changed = True
         self._alarm.set()
 
-    def _say_if_blind(self) -> None:
+    def _note_if_unwatched(self) -> None:
         if not can_watch():
             every = f"{self.options.pace.every:g} s"
             self.observer.notice(
@@ -177,7 +177,7 @@ class _Around:
     _opened: Opened | None = None
 
     def read(self) -> Tables:
-        """The tables as they are declared now; what comes for them is noticed from now on."""
+        """Returns the tables as they are declared now, and watches their sources."""
         self._opened = read_project(self.options.project, self.options.target)
         tables = tables_of(self._opened)
         sources = event_sources(self._opened.project)
@@ -191,8 +191,8 @@ class _Around:
         return self.open_lake()
 
     def tidy(self, result: RunResult) -> None:
-        """Segments that a published batch has taken are not needed any more: their rows are in the lake."""
-        # What stays because somebody edits the project just now goes after the next run.
+        """Removes segments that a published batch has ingested."""
+        # What stays because the project is just being edited goes after the next run.
         with suppress(LakesmithError, OSError):
             self._tidy(result)
 
@@ -211,7 +211,7 @@ class _Around:
             remove_taken(each.folder, taken)
 
     def _release(self, source: EventSource, bad: Mapping[str, Sequence[int]]) -> None:
-        """The ids of events that are in quarantine are free again: what broke a rule of the table can be sent again put right."""
+        """Releases the ids of events in quarantine: a corrected event may be sent again."""
         reader = EventReader(source.table.columns, source.source.event_id)
         for segment, positions in bad.items():
             lines = (source.folder / segment).read_bytes().split(b"\n")
@@ -219,7 +219,7 @@ class _Around:
             release_ids(source.folder, segment, (each for each in ids if each is not None))
 
     def explain(self, error: Exception) -> Problem:
-        """What to say of an error that nobody foresaw; its stack trace goes to the logs."""
+        """Returns the problem of an unforeseen error; its stack trace goes to the logs."""
         root, opened = self.options.project, self._opened
         secrets = opened.project.secrets if opened else ()
         return unforeseen(error, scratch_folder(root) / "logs", secrets)

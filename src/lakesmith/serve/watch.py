@@ -1,4 +1,4 @@
-"""Notices files as they arrive. What cannot be watched is left to the look that ``up`` takes every few seconds anyway."""
+"""Notices files and records of topics as they arrive; ``up`` looks every few seconds anyway."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lakesmith.sources.kafka.slices import TopicState
 from lakesmith.sources.left_out import TEMPORARY_ENDINGS
 
 PROJECT: Final = ""
-"""Stands for the files of the project itself, among the names of tables."""
+"""The name that stands for the project's own files, among those of tables."""
 
 _STEP_MS: Final = 50
 _LONGEST_MS: Final = 500
@@ -30,7 +30,7 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder to watch: for which table, and for which names."""
+    """A folder to watch for a table, and the pattern of its files."""
 
     table: str
     path: Path
@@ -38,11 +38,11 @@ class Folder:
 
     @property
     def _hidden(self) -> tuple[str, ...]:
-        """How names begin that do not count. A project's ``_defaults.yaml`` does."""
+        """How ignored names begin; a project's ``_defaults.yaml`` counts."""
         return (".", "__") if self.table == PROJECT else (".", "_")
 
     def concerns(self, changed: Path) -> bool:
-        """Whether a change is one of a file that may be taken."""
+        """Returns whether a changed file may be ingested."""
         try:
             parts = changed.relative_to(self.path).parts
         except ValueError:
@@ -54,12 +54,12 @@ class Folder:
 
 
 def is_file_of(name: str, pattern: str) -> bool:
-    """Whether a name is that of a whole file that the pattern takes."""
+    """Returns whether a name is that of a finished file that matches the pattern."""
     return fnmatchcase(name, pattern) and not name.lower().endswith(TEMPORARY_ENDINGS)
 
 
 def folders_of(tables: Tables, root: Path) -> Iterator[Folder]:
-    """The local folders of all sources of files, and that of the project's tables."""
+    """Yields the local folders of all sources of files, and that of the project's tables."""
     for name, table in tables.definitions.items():
         for source in table.sources:
             if source.has_files and not source.has_events and _is_local(source, root):
@@ -68,12 +68,12 @@ def folders_of(tables: Tables, root: Path) -> Iterator[Folder]:
 
 
 def can_watch() -> bool:
-    """Whether the package that watches is installed."""
+    """Returns whether the package that watches is installed."""
     return find_spec("watchfiles") is not None
 
 
 class Watcher:
-    """Watches folders in a thread; ``notice`` is called with the name of the table that a change is for."""
+    """Watches folders in a thread; ``notice`` receives the name of a change's table."""
 
     def __init__(self, notice: Callable[[str], None], complain: Callable[[str], None]) -> None:
         self._notice = notice
@@ -84,7 +84,7 @@ class Watcher:
         self._thread: threading.Thread | None = None
 
     def watch(self, folders: Iterable[Folder]) -> None:
-        """Watches those of the folders that there are now. Cheap where nothing has changed: it can be called again and again."""
+        """Watches the folders that exist now. Cheap if nothing has changed."""
         self._folders = tuple(folders)
         there = {each.path: identity for each in self._folders if (identity := _identity(each.path))}
         if there == self._watched or not can_watch():
@@ -108,8 +108,13 @@ class Watcher:
 
         try:
             for changes in watch(
-                *paths, watch_filter=None, debounce=_LONGEST_MS, step=_STEP_MS, stop_event=ended, rust_timeout=500
-            ):  # fmt: skip
+                *paths,
+                watch_filter=None,
+                debounce=_LONGEST_MS,
+                step=_STEP_MS,
+                stop_event=ended,
+                rust_timeout=500,
+            ):
                 self._tell({Path(path) for change, path in changes if change is not Change.deleted})
         except (OSError, RuntimeError) as error:
             self._complain(f"folders cannot be watched, files are found a little later: {error}")
@@ -120,14 +125,14 @@ class Watcher:
 
 
 def _is_local(source: Source, root: Path) -> bool:
-    """Whether it is a folder that can be watched: not one elsewhere, nor one with the lake itself in it."""
+    """Returns whether a folder can be watched: it is local, without the lake in it."""
     if _URI.match(source.path):
         return False
     return not (root / STATE_DIR).is_relative_to(_absolute(root / source.path))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    # A folder that was removed and made again is another one, though its name is the same.
+    # A folder that was removed and made again is another one.
     with suppress(OSError):
         found = path.stat()
         return (found.st_dev, found.st_ino)
@@ -135,25 +140,25 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _absolute(path: Path) -> Path:
-    """As ``os.path.abspath``: links are kept."""
+    """Returns the absolute path; links are kept."""
     return Path(os.path.abspath(path))  # noqa: PTH100
 
 
 LOOK_SECONDS: Final = 1.0
 
 Topic = tuple[str, KafkaSource]
-"""A table, and a source of it."""
+"""A table, and one of its sources."""
 
 
 def topics_of(tables: Tables) -> Iterator[Topic]:
-    """The topics that tables take."""
+    """Yields the topics of tables."""
     for name, table in tables.definitions.items():
         for source in table.sources_of(KafkaSource):
             yield name, source
 
 
 class TopicWatcher:
-    """Asks in a thread; ``notice`` is called with the name of the table whose topic is not as it was."""
+    """Asks brokers each second, in a thread; ``notice`` receives the table of a topic that changed."""
 
     def __init__(
         self,
@@ -168,7 +173,7 @@ class TopicWatcher:
         self._thread: threading.Thread | None = None
 
     def watch(self, topics: Iterator[Topic]) -> None:
-        """Watches these from now on. Cheap where nothing has changed."""
+        """Watches topics from now on. Cheap if nothing has changed."""
         self._topics = tuple(topics)
         if self._topics and self._thread is None:
             self._thread = threading.Thread(target=self._keep, name="topics", daemon=True)
@@ -189,7 +194,7 @@ class TopicWatcher:
                 self._notice(topic[0])
 
     def _state(self, topic: Topic) -> TopicState | None:
-        # What is wrong is told by the run that meets it; a topic that is back counts as changed.
+        # The run that meets a problem reports it; a topic that is back counts as changed.
         try:
             return self._ask(topic[1])
         except LakesmithError:

@@ -233,7 +233,7 @@ def test_what_was_missed_is_told_and_done_once(world: World) -> None:
     runs = world.pass_by(world.loop(every=1e9), 3600, step=60)
 
     assert names(runs) == ["bronze.a bronze.x silver.b gold.c gold.d"]
-    assert world.said == ["gold.c: its schedule was missed 3 times; that is made up for once, now"]
+    assert world.said == ["gold.c: its schedule was missed 3 times; it runs once now"]
 
 
 def test_a_firing_that_failed_is_not_lost_with_the_process(world: World) -> None:
@@ -413,7 +413,7 @@ def test_a_table_is_looked_after_every_so_many_batches_one_at_a_time(world: Worl
     loop = world.loop(every=1)
     world.pass_by(loop, 50, step=1)
     assert sorted(world.kept_up) == ["bronze.a", "bronze.x", "gold.d", "silver.b"]
-    assert world.said[0] == "gold.d: 40 small files were put together into 1, 1,200 old snapshots left"
+    assert world.said[0] == "gold.d: 40 small files were compacted into 1, 1,200 old snapshots expired"
 
     world.kept_up.clear()
     world.pass_by(loop, 400, step=1)
@@ -428,7 +428,7 @@ def test_a_table_that_cannot_be_looked_after_is_told_and_its_batches_go_on(world
     world.fails = {"gold.nothing": BAD}
     runs = world.pass_by(loop, 10, step=1)
     assert len(runs) == 10
-    assert "gold.d was not looked after: Spark failed: no number" in world.said
+    assert "gold.d was not maintained: Spark failed: no number" in world.said
 
 
 def nightly(world: World) -> None:

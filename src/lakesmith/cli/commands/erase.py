@@ -92,7 +92,7 @@ def _lines(preview: ErasurePreview) -> Iterator[str]:
     for each in preview.tables:
         if each.lookups:
             looked_up = listed(map(str, each.lookups))
-            yield f"{each.table}: its rows look {looked_up} up anew where it is refreshed in full"
+            yield f"{each.table}: its rows look {looked_up} up again where it is refreshed in full"
     yield from (f"{name}: not looked into, it has no {columns}" for name in preview.skipped)
     for other in preview.others:
         said = "never run" if other.rows is None else f"{count(other.rows, 'row')} of theirs"

@@ -33,7 +33,7 @@ def maintain(
     target: TargetOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Maintains the selected tables, or shows what they need; 1 if that fails for one, 130 after an interrupt."""
+    """Maintains tables, or shows what they need; 1 if that fails for one, 130 after an interrupt."""
     names = select or ()
     with open_lake(project, target) as lake:
         if dry_run:

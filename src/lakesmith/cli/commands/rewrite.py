@@ -43,7 +43,8 @@ def _lines(done: RewriteResult) -> Iterator[str]:
     if done.stopped:
         yield "stopped: what was rewritten stays, and the next call goes on"
     elif not done.files:
-        yield f"{done.table}: nothing to rewrite, all files are of the present partitioning (--all rewrites them)"
+        all_new = "all files are of the present partitioning (--all rewrites them)"
+        yield f"{done.table}: nothing to rewrite, {all_new}"
     else:
         files, pieces = count(done.files, "data file"), count(done.pieces, "piece")
         yield f"{done.table}: {files} rewritten as {done.into:,}, in {pieces}"

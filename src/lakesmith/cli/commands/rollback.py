@@ -77,7 +77,8 @@ def _lines(preview: RollbackPreview) -> Iterator[str]:
         yield f"{name} stays as it is, and the next run computes it from what is there then: {why}"
     left = [str(name) for name in prepared.readers if name not in moved | prepared.rollback.stay.keys()]
     if left and not preview.options.with_downstream:
-        yield f"made from it: {', '.join(left)}; the next run corrects them (--with-downstream moves them now)"
+        how = "the next run corrects them (--with-downstream moves them now)"
+        yield f"made from it: {', '.join(left)}; {how}"
 
 
 def _file_lines(preview: RollbackPreview) -> Iterator[str]:
@@ -89,7 +90,7 @@ def _file_lines(preview: RollbackPreview) -> Iterator[str]:
         partitions = count(len(files.topics), "partition")
         yield f"records of {partitions} taken since: the next run reads again what its topic still has"
     if files.gone:
-        yield f"{count(len(files.gone), 'file')} taken since, of which nothing is left: the rows are given up"
+        yield f"{count(len(files.gone), 'file')} taken since, of which nothing is left: the rows are lost"
 
 
 def _done(done: RolledBack) -> Iterator[str]:

@@ -47,7 +47,7 @@ def up(
     project: ProjectOption = HERE,
     target: TargetOption = None,
 ) -> None:
-    """Keeps the project up to date until SIGINT or SIGTERM; at a second one, the batch under way is abandoned."""
+    """Runs the service until SIGINT or SIGTERM; a second one abandons the batch under way."""
     terminal = Terminal()
     lake = open_lake(project, target)
     pace = Pace(every, at_most_every)
@@ -66,7 +66,7 @@ def up(
 
 
 class Terminal:
-    """Prints what happens, a line each with the time, and problems in full on stderr. Implements ``Observer``."""
+    """Prints what happens with the time, and problems on stderr. Implements ``Observer``."""
 
     def __init__(self) -> None:
         self._notes: dict[str, tuple[str, ...]] = {}

@@ -82,8 +82,8 @@ def _rows(each: Verdict) -> Iterator[tuple[str, ...]]:
 
 
 def _why_nothing(care: Care) -> str:
-    told = (care.left[task] for task in (Task.COMPACT, Task.DELETES, Task.EXPIRE) if task in care.left)
-    return "; ".join(told)
+    shown = (Task.COMPACT, Task.DELETES, Task.EXPIRE)
+    return "; ".join(care.left[task] for task in shown if task in care.left)
 
 
 def done_lines(done: Maintained | NotMaintained) -> Iterator[str]:
@@ -136,8 +136,8 @@ def _held_lines(table: TableName, held: Sequence[HeldBack]) -> Iterator[str]:
     for each in held:
         days = (now - each.since_ms) // _DAY_MS
         yield (
-            f"note: {each.reader} keeps {count(each.snapshots, 'snapshot')} of {table}, up to {count(days, 'day')} old: it"
-            " has not taken what came since; a run of it lets them go"
+            f"note: {each.reader} keeps {count(each.snapshots, 'snapshot')} of {table},"
+            f" up to {count(days, 'day')} old: it has not taken what came since; a run of it lets them go"
         )
 
 
@@ -157,7 +157,7 @@ def left_lines(done: MaintenanceResult) -> Iterator[str]:
 
 @dataclass
 class _View:
-    """Shows events of maintenance: steps on a terminal's live line (``status``), results as lines on ``output``."""
+    """Shows steps on a terminal's live line (``status``), and results as lines on ``output``."""
 
     output: Output | None = None
     status: Status | None = None
@@ -175,7 +175,7 @@ class _View:
 
 @contextmanager
 def open_view(as_json: bool) -> Iterator[_View]:
-    """Shows events while the body runs. Ctrl-C and SIGTERM interrupt it; a second one ends the process at once."""
+    """Shows events. Ctrl-C and SIGTERM interrupt the body; a second one ends the process at once."""
     with _interrupts():
         if as_json:
             yield _View()

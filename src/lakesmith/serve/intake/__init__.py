@@ -1,1 +1,1 @@
-"""Events over HTTP, durable before they are acknowledged, as landing files of JSON lines. Knows nothing of lakes and runs."""
+"""The intake: takes events over HTTP and writes them to landing files."""

@@ -1,4 +1,4 @@
-"""The intake as an ASGI application: a request is answered with 202 once its events are on the disk, or not taken at all."""
+"""The intake as an ASGI application: it answers 202 once the events of a request are on the disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lakesmith.serve.intake.writer import Full, Taken, Writer
 
 LONGEST_KEY: Final = 255
 SECONDS_FOR_A_BODY: Final = 30.0
-"""Who sends slower is let go: a request is held in memory as a whole."""
+"""Slower senders are disconnected, because a whole request is held in memory."""
 
 _COUNTED: Final = (("accepted", "requests"), ("refused", "requests"), ("events", ""), ("duplicates", ""))
 _MEASURED: Final[tuple[tuple[str, str, Callable[[Writer], int]], ...]] = (
@@ -29,7 +29,7 @@ _MEASURED: Final[tuple[tuple[str, str, Callable[[Writer], int]], ...]] = (
     ("max_waiting_reached", "gauge", lambda writer: int(writer.is_backed_up)),
 )
 LARGE_BODY: Final = 64 * 1024
-"""Bytes from which a body is read beside the others: they need not wait for it."""
+"""Bytes from which a body is read in a thread, so that others do not wait for it."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -37,30 +37,33 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class Bucket:
-    """Holds the events of one second. A request larger than that leaves a debt, which those that follow wait for."""
+    """Limits events to a rate; a request of more than a second's events delays later ones."""
 
     def __init__(self, rate: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._clock = rate, clock
         self._tokens, self._at = float(rate), clock()
 
     def wait(self) -> float:
-        """Seconds until something may come; 0: it may now."""
+        """Returns the seconds until the next request is accepted."""
         now = self._clock()
         self._tokens = min(float(self._rate), self._tokens + (now - self._at) * self._rate)
         self._at = now
         return 0.0 if self._tokens > 0 else (1 - self._tokens) / self._rate
 
     def spend(self, events: int) -> None:
-        """So many have come."""
+        """Counts events that were accepted."""
         self._tokens -= events
 
 
 @dataclass(frozen=True)
 class Route:
-    """One source. ``tokens``: the bearer tokens of which a request has to bring one; none: it needs none.
+    """One source.
 
-    ``takes_bad``: events with faults are taken, and go to quarantine; else they are refused with all reasons. ``bucket``: how fast events
-    may come; None: as fast as they can be written. ``max_request``: bytes of a body.
+    Args:
+        tokens: the bearer tokens that are accepted; none if no token is needed.
+        takes_bad: whether events with faults are accepted, for the quarantine; otherwise they are refused.
+        bucket: limits the rate of events; None for no limit.
+        max_request: the maximum size of a body in bytes.
     """
 
     table: str
@@ -74,7 +77,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Answer:
-    """A response. ``data`` is sent as JSON, a text as it is."""
+    """A response. ``data`` is sent as JSON, unless it is a text."""
 
     status: int
     data: Any
@@ -82,7 +85,7 @@ class Answer:
 
 
 class Refused(Exception):
-    """A request is not taken."""
+    """A request that is refused."""
 
     def __init__(
         self, status: int, error: str, headers: Mapping[str, str] | None = None, **more: Any
@@ -92,7 +95,7 @@ class Refused(Exception):
 
 
 class Intake:
-    """Answers requests for the sources by their paths. ``described``: what ``/openapi.json`` says of them."""
+    """Answers requests for the sources by their paths. ``described`` is the answer to ``/openapi.json``."""
 
     def __init__(self, routes: Mapping[str, Route], described: Mapping[str, Any] | None = None) -> None:
         self._routes = routes
@@ -144,7 +147,7 @@ class Intake:
         return Answer(404, {"error": "nothing is taken here", "paths": sorted(self._routes)})
 
     def _ready(self) -> Answer:
-        """Ready while one path takes events: a proxy that turns away from a process turns away from all of its paths."""
+        """Returns 200 while one path accepts events: a proxy turns away from all paths of a process."""
         stopped = sorted(self.troubles())
         if not stopped:
             return Answer(200, {"status": "ready"})
@@ -213,7 +216,7 @@ def _authorize(route: Route, headers: Mapping[bytes, bytes]) -> None:
     if not route.tokens:
         return
     scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-    # All are compared, each in constant time: how long it takes tells nothing of any.
+    # All are compared, each in constant time, so that the time reveals nothing.
     right = [hmac.compare_digest(given.strip(), token.encode()) for token in route.tokens]
     if scheme.lower() != b"bearer" or not any(right):
         raise Refused(401, "a bearer token is needed", {"www-authenticate": "Bearer"})

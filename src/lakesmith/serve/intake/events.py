@@ -1,7 +1,7 @@
-"""The events in a request's body: one JSON object, an array of them, or one a line; and all that is wrong with them.
+"""The events in a request's body (one JSON object, an array of them, or one a line), and their faults.
 
-An event is kept as it was written, so that no digit of it is lost on the way. Its values are judged by the rules of ``sources.event_values``,
-by which the batch that takes it judges them again: the definition may have changed since.
+An event is kept as it was written, so that no digit is lost. Its values are validated by
+``sources.event_values``; the batch that ingests it validates them again, as the definition may have changed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from lakesmith.sources.event_values import (
 )
 
 MOST_REASONS: Final = 100
-"""So many reasons are told of one request."""
+"""The maximum number of reasons in the answer to a request."""
 
 DEEPEST: Final = 100
 LONGEST_NAME: Final = 50_000
-"""Levels of nesting and characters of a name that readers of JSON stand: Spark's has its limits at 1,000 and here. No column has use for either."""
+"""Levels of nesting, and characters of a name, that readers support: Spark's limits are 1,000 and this."""
 
-# Digits before and after the point and those of the exponent: in a number as long as that one of the three is as long as this.
+# One of the three parts of a number that is too long (before the point, after it, exponent) is this long.
 _LONG_DIGITS: Final = re.compile(
     rf"(?<!\d)\d{{{LONGEST_NUMBER // 4}}}|\d[eE][+-]?\d{{{LONGEST_EXPONENT + 1}}}"
 )
@@ -42,9 +42,9 @@ _BREAKS: Final = str.maketrans("\r\n", "  ")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with an event: its number in the request, from 0, and the column; None where it is the whole of it.
+    """A fault of an event: its number in the request, from 0, and the column, None for the whole event.
 
-    ``stops``: it would stop the batch that takes it.
+    ``stops``: whether it would stop the batch that ingests it.
     """
 
     event: int
@@ -59,9 +59,9 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What a body holds: the events as lines, and what is wrong with them. ``broken``: that is so much that none can be taken.
+    """The events of a body as lines, with their faults. ``broken``: no event can be accepted.
 
-    ``ids``: the marks of the events, None for one that has faults; empty where the source has no ids.
+    ``ids``: the marks of the events, None for one with faults; empty if the source has no ids.
     """
 
     lines: tuple[str, ...]
@@ -70,14 +70,12 @@ class Events:
     ids: tuple[bytes | None, ...] = ()
 
     def as_lines(self) -> bytes:
-        """JSON lines, each with its newline."""
+        """Returns JSON lines, each with its newline."""
         return "".join(f"{line}\n" for line in self.lines).encode()
 
 
 class EventReader:
-    """Reads the events of one source. ``columns``: those of its table. ``event_id``: the columns that tell an event from all others, which none
-    may come without.
-    """
+    """Reads the events of one source. ``event_id``: the columns that identify an event."""
 
     def __init__(self, columns: Sequence[Column], event_id: Sequence[str] = ()) -> None:
         self._rules = {column.name: exact_of(column.type or "string") for column in columns}
@@ -89,7 +87,7 @@ class EventReader:
         self._names = ", ".join(self._rules)
 
     def read(self, body: bytes) -> Events:
-        """The events of a body, in UTF-8."""
+        """Returns the events of a body, which is UTF-8."""
         try:
             text = body.decode()
             found = list(_parts(text))
@@ -103,16 +101,18 @@ class EventReader:
             return _broken("no event in it")
         if unreadable := _unreadable(text, found):
             return Events((), (unreadable,), broken=True)
-        judged = [self._judged(number, self._as_named_now(value)) for number, (_, value) in enumerate(found)]
-        faults = [fault for some, _ in judged for fault in some]
+        checked = [
+            self._checked(number, self._as_named_now(value)) for number, (_, value) in enumerate(found)
+        ]
+        faults = [fault for some, _ in checked for fault in some]
         broken = any(not isinstance(value, Object) or self._has_no_id(value) for _, value in found)
         broken = broken or any(fault.stops for fault in faults)
-        ids = tuple(each for _, each in judged) if self._id and not broken else ()
+        ids = tuple(each for _, each in checked) if self._id and not broken else ()
         lines = tuple(raw.translate(_BREAKS) for raw, _ in found)
         return Events(lines, tuple(faults[:MOST_REASONS]), broken, ids)
 
     def _as_named_now(self, value: Any) -> Any:
-        """An event with its columns' names instead of earlier ones (``renamed_from``)."""
+        """Gives an event the present names of renamed columns (``renamed_from``)."""
         for old, new in self._earlier.items():
             if isinstance(value, Object) and old in value and new not in value:
                 value[new] = value.pop(old)
@@ -121,8 +121,8 @@ class EventReader:
     def _has_no_id(self, value: Any) -> bool:
         return bool(self._id) and any(value.get(name) is None for name in self._id)
 
-    def _judged(self, number: int, value: Any) -> tuple[list[Fault], bytes | None]:
-        """What is wrong with an event, and the mark of one with which nothing is: values that are equal in their columns are one id."""
+    def _checked(self, number: int, value: Any) -> tuple[list[Fault], bytes | None]:
+        """Returns the faults of an event, or the mark of its id, which is that of equal values."""
         if not isinstance(value, Object):
             return [Fault(number, None, f"expected a JSON object, found {_kind_of(value)}")], None
         faults, values = list(self._odd_names(number, value)), {}
@@ -147,7 +147,7 @@ class EventReader:
 
 
 def _unreadable(text: str, found: Sequence[tuple[str, Any]]) -> Fault | None:
-    """What would stop the batch, and with it all events that wait. Most texts are let through by a look at their characters."""
+    """Returns a fault that would stop the batch; for most texts their characters rule that out."""
     for may_be, test in _STOPPING:
         if may_be(text):
             for number, (raw, value) in enumerate(found):
@@ -186,7 +186,7 @@ def _inner(value: Any) -> Sequence[Any] | None:
 
 
 def _names(value: Any) -> Iterator[str]:
-    """All names in it."""
+    """Yields all names in a value."""
     if isinstance(value, Object):
         yield from value
     for each in _inner(value) or ():
@@ -194,7 +194,7 @@ def _names(value: Any) -> Iterator[str]:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """All values and names in it that have no parts."""
+    """Yields all values without parts, and all names."""
     if isinstance(value, Object):
         yield from value
     inner = _inner(value)
@@ -210,7 +210,7 @@ _STOPPING: Final[tuple[tuple[Callable[[str], object], Callable[[Any], str | None
     (lambda text: len(text) > LONGEST_NAME, _too_long),
     (lambda text: "\\u" in text, _half),
 )
-"""How a text looks in which something may be that stops a batch, and what looks closer."""
+"""Quick tests of a text for faults that stop a batch, each with the test that decides."""
 
 
 def _is_text(value: Any) -> bool:
@@ -218,7 +218,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON value")
+    raise ValueError(f"{text} is not a JSON value")
 
 
 _DECODER: Final = json.JSONDecoder(
@@ -227,7 +227,7 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def _parts(text: str) -> Iterator[tuple[str, Any]]:
-    """Each event as it is written, with its value. Raises ValueError (as JSONDecodeError) and RecursionError."""
+    """Yields each event as it is written, with its value. Raises ValueError, RecursionError."""
     at = _after_space(text, 0)
     if text.startswith("[", at):
         yield from _items(text, at + 1)

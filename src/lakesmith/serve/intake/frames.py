@@ -1,7 +1,8 @@
-"""Requests in a journal: each a frame that is there as a whole or not at all.
+"""Requests in a journal, each a frame that is complete or does not count.
 
-A frame is a mark, the lengths of its three parts and the CRC-32 of all (big-endian), then the parts: what tells its key, what tells its
-events, and the events as JSON lines. Where a journal ends within a frame, as it does when the machine stopped, the rest does not count.
+A frame is a magic number, the lengths of its three parts and the CRC-32 of all (big-endian), then the parts:
+marks of its key, marks of its events, and the events as JSON lines. A journal may end within a frame if the
+machine stopped.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 from zlib import crc32
 
 MARK_BYTES: Final = 16
-"""Keys and ids are known by digests of so many bytes: by chance no two are alike, and however long they are they cost the same memory."""
+"""Bytes of the digests by which keys and ids are known: no two are alike by chance, and memory is bounded."""
 
 _HEAD: Final = struct.Struct(">4sIIII")
 _MARK: Final = b"LSJ2"
@@ -22,9 +23,9 @@ _MARK: Final = b"LSJ2"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What came: the events as JSON lines (each ends with a newline). ``key``: what tells the request from others; may be empty.
+    """A request: its events as JSON lines, each with a newline, and its key, which may be empty.
 
-    ``ids``: the mark of each event, None for one that has none; empty where events have no ids.
+    ``ids``: the mark of each event, None for one without an id; empty if the source has no ids.
     """
 
     lines: bytes
@@ -34,8 +35,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What is written of a request. ``keyed``: the mark of its key and that of all events that came with it; ``ids``: the marks of the events
-    that are in it. Both may have many, one after the other.
+    """What is written of requests.
+
+    ``keyed``: pairs of the mark of a key and the mark of all events that came with it; ``ids``: the marks of
+    the events.
     """
 
     lines: bytes
@@ -43,12 +46,12 @@ class Frame:
     ids: bytes = b""
 
     def as_bytes(self) -> bytes:
-        """As it stands in a journal."""
+        """Returns the frame as it is written."""
         body = self.keyed + self.ids + self.lines
         return _HEAD.pack(_MARK, len(self.keyed), len(self.ids), len(self.lines), crc32(body)) + body
 
     def marks(self) -> Iterator[tuple[bytes, bytes]]:
-        """What is known by it: of a key the mark of its events, of an id nothing more."""
+        """Yields the marks of keys, each with the mark of its events, and those of ids, with nothing."""
         keyed, ids = self.keyed, self.ids
         for at in range(0, len(keyed), 2 * MARK_BYTES):
             yield keyed[at : at + MARK_BYTES], keyed[at + MARK_BYTES : at + 2 * MARK_BYTES]
@@ -57,12 +60,12 @@ class Frame:
 
 
 def mark(kind: bytes, content: bytes) -> bytes:
-    """The digest of a key, of an event's id or of events; no two ``kind`` have one in common."""
+    """Returns the digest of a key, of an event's id or of events, which are different ``kind``."""
     return blake2b(content, digest_size=MARK_BYTES, person=kind).digest()
 
 
 def read_frames(journal: bytes) -> Iterator[Frame]:
-    """The frames of a journal, up to its end or to where it is torn.
+    """Yields the frames of a journal, up to its end or to an incomplete frame.
 
     >>> whole = Frame(b'{"a": 1}\\n', b"k" * 32).as_bytes()
     >>> [frame.lines for frame in read_frames(whole + whole[:-1])]

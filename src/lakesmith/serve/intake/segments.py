@@ -1,12 +1,14 @@
-"""The folder of one source: journals of what is acknowledged, and sealed segments, which are its landing files.
+"""The folder of one source: journals of acknowledged requests, and sealed segments, which are its landing
+files.
 
-    .20261123T101500123456-4f2a9c1b-0000017.journal   requests as frames; its end may be torn
-    20261123T101500123456-4f2a9c1b-0000017.jsonl      the same events as JSON lines, whole; runs take it as they take any file
-    .20261123T100000-91c3.keys                        what tells the requests and events of an hour from others (``known``)
-    .20261123T101500123456-4f2a9c1b-0000017.released  the ids of those of a segment's events that a batch has put into quarantine
+    .20261123T101500123456-4f2a9c1b-0000017.journal   requests as frames; it may end within one
+    20261123T101500123456-4f2a9c1b-0000017.jsonl      the same events as JSON lines, for runs
+    .20261123T100000-91c3.keys                        marks of requests and events (``known``)
+    .20261123T101500123456-4f2a9c1b-0000017.released  ids of a segment's events that a batch put into
+    quarantine
 
-A journal is written and flushed to the disk before its requests are acknowledged. Sealing it puts the segment in place whole, and only
-then removes the journal; whoever is killed in between leaves a journal that is sealed again, into the same segment.
+A journal is on the disk before its requests are acknowledged. Sealing writes the segment whole, and then
+removes the journal; after a kill in between the journal is sealed again, into the same segment.
 """
 
 from __future__ import annotations
@@ -34,9 +36,9 @@ _PROBE_BYTES: Final = 64 * 1024
 
 @dataclass
 class Segments:
-    """The folder, written by one process. ``known``: what came within the last day.
+    """The folder, written by one process; ``known`` are the marks of the last day.
 
-    ``backlog``: bytes of segments that wait for a run, or more: segments that were removed are seen by ``measure`` alone.
+    ``backlog``: at most so many bytes of segments wait for a run; ``measure`` corrects it.
     """
 
     folder: Path
@@ -56,16 +58,15 @@ class Segments:
         self.known = Known(self.folder)
 
     def open(self) -> None:
-        """Makes the folder, seals what an earlier process has left, and learns what came within the last day. Raises OSError.
+        """Makes the folder, seals journals of an earlier process, and reads the marks of the last day.
 
-        Waits for a process that still writes here: its journal is not to be sealed by another while it takes events. May be called
-        again after it failed.
+        Waits for a process that still writes here. Raises OSError; may be called again then.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         if self._lock < 0:
             self._lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        # A series of its own, each time: what was left may be the next number of the one before.
+        # A new series each time: what was left may have the next number of the series before.
         self._series, self._number = secrets.token_hex(4), 1
         for journal in sorted(self.folder.glob(".*.journal")):
             self._seal(journal.stem[1:], list(read_frames(journal.read_bytes())))
@@ -76,9 +77,9 @@ class Segments:
         self._is_open = True
 
     def recover(self) -> None:
-        """Takes up work after a write that failed. Raises OSError while the disk takes nothing; then call it again.
+        """Continues after a write that failed. Raises OSError while the disk cannot be written.
 
-        A file of which a write failed is not written again, as a disk may report such a failure only once. The acknowledged
+        A file is not written again after a failure, which a disk may report only once. The acknowledged
         requests of its journal become a segment from memory, and what was not acknowledged is cut off.
         """
         if not self._is_open:
@@ -87,19 +88,19 @@ class Segments:
             os.ftruncate(self._file, self._bytes)
             os.fsync(self._file)
         self._try_disk()
-        # The next marks go to a new file: behind a torn end nothing is read.
+        # The next marks go to a new file: nothing is read after an incomplete frame.
         self.known.close()
         self.seal()
         self.measure()
 
     def _try_disk(self) -> None:
-        """Writes as much as waits to be sealed, and a little more, to a file that it removes."""
+        """Writes as much as is to be sealed, and a little more, to a file that it removes."""
         probe = self.folder / ".probe"
         write_whole(probe, bytes(_PROBE_BYTES + self._bytes), to_disk=True)
         probe.unlink()
 
     def append(self, frames: Sequence[Frame]) -> None:
-        """Writes them to the journal, and the journal to the disk. Raises OSError: then none of them may be acknowledged."""
+        """Writes frames to the journal on the disk. Raises OSError: then none may be acknowledged."""
         if self._file < 0:
             self._begin()
         data = b"".join(frame.as_bytes() for frame in frames)
@@ -109,7 +110,7 @@ class Segments:
         self.known.add(frames)
 
     def age(self) -> float:
-        """Seconds since the journal was begun; 0 without one."""
+        """Returns the seconds since the journal was begun; 0 without one."""
         return time.monotonic() - self._begun if self._file >= 0 else 0.0
 
     @property
@@ -118,16 +119,16 @@ class Segments:
         return self._bytes
 
     def seal(self) -> None:
-        """Makes the journal a segment, if there is one. Raises OSError; the journal then stays."""
+        """Makes the journal a segment, if there is one. Raises OSError; then the journal stays."""
         if self._file < 0:
             return
-        # Without events there is no segment, and no number may be left out: a ledger would wait for it.
+        # Without events there is no segment; no number is left out, because a ledger would wait for it.
         self._number += self._seal(self._name, self._written)
         os.close(self._file)
         self._file, self._bytes, self._written = -1, 0, []
 
     def close(self) -> None:
-        """Lets go of the folder. What is not sealed stays in its journal, for the next process."""
+        """Unlocks the folder. What is not sealed stays in its journal, for the next process."""
         self.known.close()
         self._is_open = False
         if self._lock >= 0:
@@ -135,11 +136,11 @@ class Segments:
             self._lock = -1
 
     def waiting(self) -> list[Path]:
-        """The segments that are still in the folder."""
+        """Returns the segments that are still in the folder."""
         return sorted(self.folder.glob(PATTERN))
 
     def measure(self) -> None:
-        """Looks how many bytes of segments are still there, and what became of the others. Raises OSError."""
+        """Measures the backlog, and releases ids of events in quarantine. Raises OSError."""
         for released in sorted(self.folder.glob(f".*{_RELEASED}")):
             self.known.release(released.read_bytes())
             released.unlink()
@@ -158,7 +159,7 @@ class Segments:
         self._begun = time.monotonic()
 
     def _seal(self, name: str, frames: Sequence[Frame]) -> bool:
-        """Whether it has become a segment."""
+        """Returns whether it became a segment."""
         has_new_file = self.known.keep(frames)
         lines = b"".join(frame.lines for frame in frames)
         if lines:
@@ -174,7 +175,7 @@ class Segments:
 
 
 def remove_taken(folder: Path, taken: Iterable[str]) -> int:
-    """Removes the segments of these names, which a published batch has taken; returns how many."""
+    """Removes segments that a published batch has ingested; returns how many."""
     removed = 0
     for name in taken:
         with suppress(FileNotFoundError):
@@ -184,12 +185,12 @@ def remove_taken(folder: Path, taken: Iterable[str]) -> int:
 
 
 def release_ids(folder: Path, segment: str, ids: Iterable[bytes]) -> None:
-    """Has the writer of a folder take events with these ids of a segment again. Raises OSError."""
+    """Makes the writer of a folder accept events with these ids of a segment again. Raises OSError."""
     write_whole(folder / f".{segment.removesuffix(ENDING)}{_RELEASED}", b"".join(ids), to_disk=True)
 
 
 def _sync_folder(folder: Path) -> None:
-    """A new name in a folder is on the disk only when the folder is."""
+    """Writes a folder to the disk: a new name is there only then."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(opened)

@@ -1,4 +1,4 @@
-"""Group commit: requests that come at the same time are written and flushed to the disk together, and then acknowledged."""
+"""Group commit: requests that come together are written to the disk together, and then acknowledged."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from lakesmith.serve.intake.frames import Frame, Request, mark
 from lakesmith.serve.intake.segments import Segments
 
 SEALED_AFTER_SECONDS: Final = 1.0
-"""So long an event waits at most before a run can see it."""
+"""Maximum time before an accepted event is visible to a run, in seconds."""
 SEALED_ABOVE_BYTES: Final = 8 * 1024 * 1024
 MOST_WAITING: Final = 10_000
 MOST_WAITING_BYTES: Final = 64 * 1024 * 1024
-"""Requests, and their bytes, that may wait for the disk; more are refused, to come again."""
+"""The maximum of requests, and of their bytes, that wait for the disk; more are refused."""
 MOST_AT_ONCE: Final = 1_000
 _MEASURED_AFTER_SECONDS: Final = 1.0
 _MEASURING_SHARE: Final = 20
-"""Counting what waits takes at most one part in so many of the writer's time, however many files there are."""
+"""Measuring the backlog takes at most this fraction (1/n) of the writer's time."""
 _TRIED_AFTER_SECONDS: Final = 1.0
 """Pause between two attempts to write after a write failed."""
 _TOO_FAST: Final = "events come faster than they can be written; send it again"
@@ -32,7 +32,7 @@ _CANNOT_WRITE: Final = "nothing can be written now; send it again"
 
 
 class Taken(Enum):
-    """What became of a request."""
+    """The outcome of a request."""
 
     NEW = "new"
     KNOWN = "known"
@@ -42,14 +42,14 @@ class Taken(Enum):
 
 
 class Outcome(NamedTuple):
-    """What became of a request, and how many of its events were not written because their ids were known."""
+    """The outcome of a request, and how many of its events were not written because their ids were known."""
 
     taken: Taken
     duplicates: int = 0
 
 
 class Full(Exception):
-    """A request cannot be taken now. The message is for the operator, ``said`` for whoever sent the request."""
+    """A request that cannot be accepted now. The message is for the operator, ``said`` for the sender."""
 
     def __init__(self, why: str, said: str = _CANNOT_WRITE, retry_after: int = 2) -> None:
         super().__init__(why)
@@ -66,8 +66,8 @@ class _Waiting:
 class Writer:
     """Writes to one source's segments, in a thread of its own.
 
-    After a failed write nothing is taken until ``Segments.recover`` succeeds, which is tried every second. ``broken``: the failure.
-    ``max_waiting``: bytes of segments that may wait for a run. ``is_backed_up``: as many do.
+    After a failed write (``broken``) nothing is accepted until ``Segments.recover`` succeeds, which is tried
+    every second; nor while ``max_waiting`` bytes of segments wait for a run (``is_backed_up``).
     """
 
     def __init__(self, segments: Segments, max_waiting: int = USUAL_MAX_WAITING) -> None:
@@ -83,7 +83,7 @@ class Writer:
 
     @property
     def trouble(self) -> str | None:
-        """Why nothing is taken now, for the operator; None where events are taken."""
+        """Why no events are accepted now, for the operator; None if they are."""
         if self.broken is not None:
             why = getattr(self.broken, "strerror", None) or str(self.broken)
             return f"{self.segments.folder} cannot be written: {why}; it is tried again every second"
@@ -96,7 +96,7 @@ class Writer:
         return f"max_waiting is reached: {self._max_waiting:,} bytes of events wait for a run"
 
     def start(self) -> None:
-        """Seals what an earlier process left, and begins. A folder that cannot be written is tried again."""
+        """Seals earlier journals, and begins; a folder that cannot be written is tried again."""
         try:
             self.segments.open()
         except OSError as error:
@@ -105,7 +105,7 @@ class Writer:
         self._thread.start()
 
     def take(self, request: Request) -> Future[Outcome]:
-        """Answered once the request is on the disk. Raises Full."""
+        """Returns the outcome, once the request is on the disk. Raises Full."""
         answer: Future[Outcome] = Future()
         if self.broken is not None:
             raise Full(str(self.broken))
@@ -121,7 +121,7 @@ class Writer:
         return answer
 
     def stop(self) -> None:
-        """Writes what waits, seals it, and ends."""
+        """Writes and seals what waits, and ends."""
         self._queue.put(None)
         self._thread.join()
 
@@ -135,7 +135,7 @@ class Writer:
                 if stopping or self._is_due():
                     self.segments.seal()
                 self._look_at_backlog()
-            except Exception as error:  # noqa: BLE001 - whatever it is, who waits for an answer has to get one
+            except Exception as error:  # noqa: BLE001 - every request must get an answer
                 self._break(error)
                 for each in group:
                     if not each.answer.done():
@@ -149,7 +149,7 @@ class Writer:
             self.broken, self._tried = error, time.monotonic()
 
     def _recover(self, *, at_once: bool) -> None:
-        """Raises the failure while nothing can be written."""
+        """Recovers from a failure, or raises it."""
         if self.broken is None:
             return
         if not at_once and time.monotonic() < self._tried + _TRIED_AFTER_SECONDS:
@@ -163,7 +163,7 @@ class Writer:
             self._bytes += size
 
     def _next(self) -> tuple[list[_Waiting], bool]:
-        """What waits, and whether it is the last."""
+        """Returns the requests that wait, and whether they are the last."""
         group: list[_Waiting] = []
         try:
             item = self._queue.get(timeout=SEALED_AFTER_SECONDS / 4)
@@ -180,7 +180,7 @@ class Writer:
         return self.segments.age() >= SEALED_AFTER_SECONDS or self.segments.size >= SEALED_ABOVE_BYTES
 
     def _look_at_backlog(self) -> None:
-        """Counts again what is there, every second: runs remove what they have taken."""
+        """Measures the backlog every second: runs remove what they have ingested."""
         began = time.monotonic()
         if self.segments.backlog and began > self._measured:
             self.segments.measure()
@@ -191,16 +191,16 @@ class Writer:
     def _write(self, group: Sequence[_Waiting]) -> None:
         self.segments.known.forget()
         coming: dict[bytes, bytes] = {}
-        judged = [self._judged(each.request, coming) for each in group]
-        frames = [frame for frame, _ in judged if frame is not None]
+        checked = [self._checked(each.request, coming) for each in group]
+        frames = [frame for frame, _ in checked if frame is not None]
         if frames:
             self.segments.append(frames)
-        # Also of what was known already: it may be so by a request of this very group.
-        for each, (_, outcome) in zip(group, judged, strict=True):
+        # Also for known requests: they may be known by a request of this group.
+        for each, (_, outcome) in zip(group, checked, strict=True):
             each.answer.set_result(outcome)
 
-    def _judged(self, request: Request, coming: dict[bytes, bytes]) -> tuple[Frame | None, Outcome]:
-        """What is to be written of a request. ``coming``: the marks of those that are written with it, to which its own are added."""
+    def _checked(self, request: Request, coming: dict[bytes, bytes]) -> tuple[Frame | None, Outcome]:
+        """Returns what is written of a request; adds its marks to those of its group (``coming``)."""
         keyed = b""
         if request.key:
             key, events = mark(b"key", request.key), mark(b"events", request.lines)
@@ -214,7 +214,7 @@ class Writer:
         return frame, Outcome(Taken.NEW, duplicates)
 
     def _fresh(self, request: Request, coming: dict[bytes, bytes]) -> tuple[bytes, bytes]:
-        """The lines whose ids are not known, and those ids."""
+        """Returns the lines whose ids are not known, and those ids."""
         lines, ids = [], []
         for line, each in zip(request.lines.split(b"\n"), request.ids, strict=False):
             if each is not None:

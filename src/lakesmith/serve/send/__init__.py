@@ -1,1 +1,1 @@
-"""Posts events to a project's own source of events: to try it out, and to see what it stands. Knows nothing of how they are taken."""
+"""Posts made-up events to the intake, as a till or a sensor would, and checks that they arrive."""

@@ -1,4 +1,4 @@
-"""What is sent: requests, each with its events and its Idempotency-Key, made from a seed and their number."""
+"""Requests, each with its events and its Idempotency-Key, made from a seed and their number."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lakesmith.serve.send.values import EventMaker, Occasion
 
 _SHORTEST_LATE: Final = 60
 _LONGEST_LATE: Final = 6 * 3600
-"""Seconds: minutes to hours."""
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Parts of all, from 0 to 1: of the events those that are ``late``; of the requests those that are sent again, and those that are bad."""
+    """Shares from 0 to 1: late events, requests sent again, bad requests."""
 
     late: float = 0.0
     duplicate: float = 0.0
@@ -27,7 +27,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One request. ``again``: it is to be sent twice. ``is_good``: its events fit the columns."""
+    """One request. ``again``: it is sent twice. ``is_good``: its events fit the columns."""
 
     key: str
     body: bytes
@@ -37,13 +37,13 @@ class Batch:
 
 
 def _first_number() -> int:
-    """Where the numbers of a run's events begin: runs of other milliseconds have others, in 63 bits."""
+    """Returns the first event's number of a run, in 63 bits: other milliseconds have other numbers."""
     return (time.time_ns() // 1_000_000 % 2**42) << 20
 
 
 @dataclass(frozen=True)
 class Batches:
-    """Makes requests. The same seed gives the same values; times, keys and ids are those of this run."""
+    """Makes requests. A seed fixes the values; times, keys and ids are those of this run."""
 
     maker: EventMaker
     shares: Shares
@@ -52,7 +52,7 @@ class Batches:
     first: int = field(default_factory=_first_number)
 
     def make(self, number: int, begin: int, events: int) -> Batch:
-        """The request of this number, whose first event is number ``begin`` of the run."""
+        """Returns the request of a number, whose first event is number ``begin`` of the run."""
         random = Random(self.seed * 1_000_003 + number)
         is_good, again = random.random() >= self.shares.bad, random.random() < self.shares.duplicate
         now = datetime.now(UTC).replace(tzinfo=None)

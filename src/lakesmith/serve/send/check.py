@@ -1,4 +1,4 @@
-"""Whether what was acknowledged is in the table: counted in the lake's metadata, without a JVM."""
+"""Whether acknowledged events are in the table: counted from metadata, without a JVM."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOOK_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A table's rows and those in its quarantine; ``is_settled``: no event waits to become one of them."""
+    """Rows of a table and of its quarantine; ``is_settled``: no event waits to become one."""
 
     rows: int
     quarantined: int
@@ -28,7 +28,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a table has more than before. ``expected``: acknowledged events; ``uncertain``: those of which nobody knows."""
+    """Rows since sending began. ``expected``: acknowledged events; ``uncertain``: unanswered ones."""
 
     expected: int
     uncertain: int
@@ -38,11 +38,11 @@ class Found:
 
     @property
     def is_right(self) -> bool:
-        """Whether it has the events that were acknowledged, once each."""
+        """Whether every acknowledged event is there, once."""
         return self.expected <= self.rose <= self.expected + self.uncertain
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data."""
+        """Returns JSON data."""
         return {
             "expected": self.expected,
             "uncertain": self.uncertain,
@@ -54,7 +54,7 @@ class Found:
 
 
 def count_now(root: Path, target: str | None, source: EventSource) -> Counted:
-    """The table as it is now. Raises LakesmithError, LS520 where its metadata does not tell how many rows it has."""
+    """Counts a table's rows. Raises LakesmithError, LS520 if its metadata has no counts."""
     opened = read_project(root, target)
     name = source.table.name
     facts = opened.lake.facts(name)
@@ -64,20 +64,20 @@ def count_now(root: Path, target: str | None, source: EventSource) -> Counted:
         quarantined_rows(opened.lake, name, facts),
     )
     if rows is None or quarantined is None:
-        raise StateError.of("LS520", f"the metadata of {name} does not tell how many rows it has")
+        raise StateError.of("LS520", f"the metadata of {name} has no number of rows")
     intakes = opened.lake.source_facts(opened.project.table(name), facts).intakes
     waits = any(intake.take for intake in intakes) or any(source.folder.glob(".*.journal"))
     return Counted(rows, quarantined, not waits)
 
 
 def settled(count: Callable[[], Counted], patience: float) -> Counted:
-    """The table once nothing waits for it. Raises StateError LS521 where that does not come."""
+    """Returns the counts once nothing waits. Raises StateError LS521 if that does not come."""
     end = time.monotonic() + patience
     while not (counted := count()).is_settled:
         if time.monotonic() > end:
             raise StateError.of(
                 "LS521",
-                f"events of before still wait after {patience:g} seconds: what is sent now could not be told from them",
+                f"earlier events are still pending after {patience:g} seconds",
                 expected="a run that takes them",
                 hint="lakesmith up, or lakesmith run; --patience SECONDS waits longer",
             )
@@ -88,7 +88,7 @@ def settled(count: Callable[[], Counted], patience: float) -> Counted:
 def awaited(
     count: Callable[[], Counted], before: Counted, expected: int, uncertain: int, patience: float
 ) -> Found:
-    """What the table has more than ``before`` once it has what it should have and nothing waits, or patience is at its end."""
+    """Returns the new rows once all are there and nothing waits, or patience ends."""
     begun = time.monotonic()
     while True:
         now = count()

@@ -1,4 +1,4 @@
-"""One connection to an intake, which is kept; and what a request was answered."""
+"""One connection to an intake, and the answers to requests."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from urllib.parse import SplitResult
 
 SECONDS_FOR_AN_ANSWER: Final = 10.0
 AGAIN: Final = frozenset({429, 503})
-"""What an intake answers that takes nothing now, and will."""
+"""Answers of an intake that accepts nothing now, but will."""
 
 
 class NoAnswer(Exception):
-    """It is not known what became of a request."""
+    """The outcome of a request is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer. ``data``: its JSON object. ``retry_after``: the seconds it asks to wait; None where it does not."""
+    """An answer with its JSON object; ``retry_after`` are the seconds to wait, if given."""
 
     status: int
     data: dict[str, Any]
@@ -37,7 +37,7 @@ class Client:
         self._connection: HTTPConnection | None = None
 
     def post(self, body: bytes, key: str) -> Reply:
-        """Raises NoAnswer."""
+        """Posts a request. Raises NoAnswer."""
         try:
             connection = self._connection = self._connection or self._connected()
             connection.request("POST", self._url.path, body, {**self._headers, "Idempotency-Key": key})
@@ -47,7 +47,7 @@ class Client:
             raise NoAnswer(str(error) or type(error).__name__) from error
 
     def close(self) -> None:
-        """Ends the connection; the next request makes another."""
+        """Closes the connection; the next request opens another."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -1,4 +1,4 @@
-"""What came of sending: counted while it goes on, and told at its end."""
+"""What became of the events that were sent."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from lakesmith.serve.send.client import Reply
 class SendReport:
     """Events, each counted once however often it was sent.
 
-    ``good``: acknowledged ones that fit the columns, and whose ids are not those of others. ``duplicates``: events that were sent again on purpose and known to the intake;
-    ``twice``: those that it took once more. ``refused``: by status; ``refused_good``: those that should not have been.
-    ``unanswered``: it is not known whether they were taken. ``latencies``: seconds from first sending to the acknowledgement, ascending.
+    ``good``: acknowledged events that fit the columns. ``duplicates``: events that were sent again on purpose
+    and recognised; ``twice``: not recognised. ``refused``: by status; ``refused_good``: although they fit.
+    ``unanswered``: the outcome is unknown. ``latencies``: seconds to the acknowledgement, ascending.
     """
 
     sent: int
@@ -40,7 +40,7 @@ class SendReport:
         return self.acknowledged / self.seconds if self.seconds else 0.0
 
     def latency(self, part: float) -> float | None:
-        """The latency that this part of the requests did not exceed."""
+        """Returns the latency that this share of the requests did not exceed."""
         return (
             self.latencies[min(int(len(self.latencies) * part), len(self.latencies) - 1)]
             if self.latencies
@@ -49,11 +49,11 @@ class SendReport:
 
     @property
     def is_right(self) -> bool:
-        """Whether all that fits was taken, once."""
+        """Whether every event that fits was accepted once."""
         return self.problem is None and not (self.refused_good or self.unanswered or self.twice)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data."""
+        """Returns JSON data."""
         median, p99 = self.latency(0.5), self.latency(0.99)
         return {
             "sent": self.sent,
@@ -85,7 +85,7 @@ class Tally:
     _latencies: list[float] = field(default_factory=list)
 
     def answered(self, batch: Batch, reply: Reply, seconds: float, retries: int) -> None:
-        """A request was answered, with that for good."""
+        """Counts a request that was answered for good."""
         with self._lock:
             self._counts.update(sent=batch.events, retries=retries)
             if reply.status != 202:
@@ -97,20 +97,20 @@ class Tally:
             self._counts.update(acknowledged=batch.events, good=(batch.events - known) * batch.is_good)
 
     def answered_again(self, batch: Batch, reply: Reply, retries: int) -> None:
-        """A request that was acknowledged was sent once more."""
+        """Counts a request that was acknowledged and sent once more."""
         known = reply.status == 202 and reply.data.get("duplicate") is True
         with self._lock:
             taken = 0 if known else int(reply.data.get("events", 0))
             self._counts.update(duplicates=batch.events * known, twice=taken, retries=retries)
 
     def not_answered(self, batch: Batch, retries: int, problem: Problem | None) -> None:
-        """A request had no answer, and was given up."""
+        """Counts a request without an answer."""
         with self._lock:
             self._counts.update(sent=batch.events, unanswered=batch.events, retries=retries)
             self.problem = self.problem or problem
 
     def report(self, seconds: float) -> SendReport:
-        """What was counted."""
+        """Returns the counts."""
         with self._lock:
             counts = self._counts
             return SendReport(

@@ -1,4 +1,4 @@
-"""Sends requests at a rate, by a few connections at once, until each is answered."""
+"""Sends requests at a rate, by a few connections, until each is answered."""
 
 from __future__ import annotations
 
@@ -22,13 +22,18 @@ _HOPELESS: Final = {
     404: "is it the intake of this project, and of this declaration? lakesmith up reads it when it starts",
     405: "is there a lakesmith intake at this address?",
 }
-"""Answers that every other request would have, too."""
+"""Answers that every other request would have too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How much is sent, and how fast: ``rate`` events a second, ``batch`` of them a request, ``count`` in all; None: as many as ``seconds``
-    have room for. ``patience``: so many seconds a request is tried again.
+    """How much is sent, and how fast.
+
+    Args:
+        rate: events a second.
+        batch: events in a request.
+        count: events in all; None: as many as fit in ``seconds``.
+        patience: seconds for which a request is tried again.
     """
 
     rate: float
@@ -38,7 +43,7 @@ class Pace:
     patience: float = 60.0
 
     def events(self) -> int:
-        """All that are to be sent."""
+        """Returns the number of events."""
         fitting = math.inf if self.seconds is None else max(1, round(self.rate * self.seconds))
         return int(min(fitting, math.inf if self.count is None else self.count))
 
@@ -86,7 +91,7 @@ class Sender:
             client.close()
 
     def _number(self) -> int | None:
-        """The next request, when it is due; None when there is none."""
+        """Returns the number of the next request when it is due; None at the end."""
         with self._lock:
             number = self._next
             self._next += 1
@@ -113,7 +118,7 @@ class Sender:
                 self._tally.answered_again(batch, known, retries)
 
     def _answered(self, client: Client, batch: Batch) -> tuple[Reply | None, int, str]:
-        """The answer, None where there is none in time; how often it was tried again, and why."""
+        """Returns the answer (None without one in time), the retries, and the reason of the last one."""
         end, pause, retries = time.monotonic() + self.pace.patience, _FIRST_PAUSE, 0
         while True:
             wait, pause = pause, min(pause * 2, _LONGEST_PAUSE)

@@ -1,4 +1,4 @@
-"""Events that could be real, made of the types and names of a table's columns. Each value is made as the JSON text it is sent as."""
+"""Plausible events, made from the types and names of a table's columns, as JSON text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lakesmith.project.spark_types import SqlType, parse_type, precision_and_sca
 
 WRONG: Final = '"no such value"'
 _FEW: Final = 50
-"""Ids come again, as they do in real events: they are from 1 to this."""
+"""Ids are from 1 to this, so that they repeat."""
 _BITS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
     "quantity": (1, 5),
@@ -43,7 +43,7 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """What an event is made of. ``moment``: when it happened, UTC without a zone. ``number``: no other event of all runs has it."""
+    """The circumstances of an event: its time, in UTC without a zone, and a number of its own."""
 
     random: Random
     moment: datetime
@@ -54,7 +54,7 @@ Maker = Callable[[Occasion], str]
 
 
 class EventMaker:
-    """Makes the events of one source. ``event_id``: the columns that tell an event from all others."""
+    """Makes the events of one source; ``event_id`` are the columns that identify an event."""
 
     def __init__(self, columns: Sequence[Column], event_id: Sequence[str] = ()) -> None:
         self._makers = {column.name: _maker_of(column, column.name in event_id) for column in columns}
@@ -64,11 +64,11 @@ class EventMaker:
         ]
 
     def good(self, occasion: Occasion) -> str:
-        """An event that fits the columns."""
+        """Returns an event that fits the columns."""
         return _object({name: make(occasion) for name, make in self._makers.items()})
 
     def bad(self, occasion: Occasion) -> str:
-        """An event with one thing wrong: a value of another type, or none where one is required. Where no column can be wrong: no object."""
+        """Returns an event with one fault: a value of another type, a missing one, or no object."""
         ways = [(name, WRONG) for name in self._typed] + [(name, "null") for name in self._required]
         if not ways:
             return "7"
@@ -120,7 +120,7 @@ def _nested(kind: SqlType, name: str) -> Maker:
 
 
 def _price(precision: int, scale: int) -> Maker:
-    """From 1 to 100, where there are digits for it; to the last digit of its scale."""
+    """Returns a maker of values from 1 to 100, as far as there are digits."""
     most = 10**precision - 1
     least = min(10**scale, most // 10)
     most = min(100 * 10**scale - 1, most)

@@ -140,7 +140,7 @@ def test_the_board_is_there_while_it_is_kept(tmp_path: Path) -> None:
 
     board.put(doing="bringing bronze.a up to date")
     assert read_state(tmp_path) is None, (
-        "threads that are left of a run that was given up do not bring it back"
+        "threads that are left of a run that was abandoned do not bring it back"
     )
     assert list(tmp_path.iterdir()) == []
 
