@@ -19,8 +19,7 @@ from typing import Final
 
 from lakesmith.project.definitions import KAFKA_PATH
 from lakesmith.sources.ledger_view import LedgerView, entry_of
-from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
-from lakesmith.sources.segment_names import Series, place_of
+from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry, Series, place_of
 
 _FEWEST: Final = 2
 """Lines that one line may stand for."""

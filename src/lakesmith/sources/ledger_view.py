@@ -7,8 +7,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
-from lakesmith.sources.segment_names import place_of
+from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry, place_of
 
 Row = tuple[str, str, int, int, int, int, str, str, int, int]
 """Source, action, size, modified_ns, inode, changed_ns, etag, attempt, batch, at_ms."""

@@ -15,8 +15,7 @@ from lakesmith.sources.folded import NOTHING, fold
 from lakesmith.sources.kafka.slices import Slice
 from lakesmith.sources.ledger import LedgerStore
 from lakesmith.sources.ledger_view import EMPTY, LedgerView
-from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
-from lakesmith.sources.segment_names import Series, place_of, segment_name
+from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry, Series, place_of, segment_name
 
 FOLDER = ".lakesmith/intake/bronze.sales/http"
 SALES = TableName("bronze", "sales")

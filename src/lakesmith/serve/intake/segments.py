@@ -26,7 +26,7 @@ from typing import Final
 
 from lakesmith.serve.intake.frames import Frame, read_frames
 from lakesmith.serve.intake.known import Known, write_to_disk
-from lakesmith.sources.segment_names import ENDING, segment_name
+from lakesmith.sources.model import ENDING, segment_name
 from lakesmith.whole_file import write_whole
 
 PATTERN: Final = f"*{ENDING}"

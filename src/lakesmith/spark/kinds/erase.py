@@ -16,8 +16,7 @@ from lakesmith.quoting import literal, quoted
 from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.ledger_view import HIDDEN, LedgerView, hidden_path
-from lakesmith.sources.model import FileAction, LedgerEntry
-from lakesmith.sources.segment_names import place_of
+from lakesmith.sources.model import FileAction, LedgerEntry, place_of
 from lakesmith.spark.batch.context import Batch, Draft, live_rows, remove_left_deletes
 from lakesmith.spark.batch.earlier_rows import is_of
 from lakesmith.spark.batch.quarantine import COLUMNS as OF_QUARANTINE

@@ -47,8 +47,14 @@ from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.jvm.failures import causes_of, full_text, unreadable_file
 from lakesmith.spark.kinds.carried_rows import carried_of, carried_rows, files_with_bad_rows, with_carried
 from lakesmith.spark.kinds.derive import prepare_table, require_free_names
-from lakesmith.spark.kinds.intake import Intake, open_intake
-from lakesmith.spark.kinds.slices import fewer_note, most_records, require_same_topics, slice_notes
+from lakesmith.spark.kinds.intake import (
+    Intake,
+    fewer_note,
+    most_records,
+    open_intake,
+    require_same_topics,
+    slice_notes,
+)
 from lakesmith.spark.kinds.value_notes import check_types, rounded_counts, rounded_note
 from lakesmith.spark.read.records import where_last
 from lakesmith.spark.read.request import SOURCE_FILE

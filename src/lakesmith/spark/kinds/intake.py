@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakesmith.execute.engine import Outdated
 from lakesmith.plan.steps import FileIntake
+from lakesmith.project.definitions import KafkaSource
 from lakesmith.sources.columns.plan import ColumnPlan, known_columns, plan_columns
 from lakesmith.sources.columns.reading import ReadGroup, SourceFiles
 from lakesmith.sources.inspect import group_by_shape
+from lakesmith.sources.kafka.broker import topic_state
+from lakesmith.sources.kafka.slices import slice_of
 from lakesmith.sources.model import FileIdentity
-from lakesmith.sources.shape import USUAL, Layout
+from lakesmith.sources.shape import USUAL, FileShape, Layout, ShapeGroup
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of
-from lakesmith.spark.kinds.slices import slice_shapes
 from lakesmith.spark.read.files import SparkRecords, read_files, request_of
 from lakesmith.spark.read.request import SOURCE_FILE, ReadRequest, types_read
 
@@ -101,3 +104,41 @@ def _only(request: ReadRequest, paths: Collection[str]) -> ReadRequest:
     )
     records = None if request.records is None else request.records.where(F.col(SOURCE_FILE).isin(*paths))
     return replace(request, groups=tuple(group for group in kept if group.files), records=records)
+
+
+def slice_shapes(intake: FileIntake) -> tuple[ShapeGroup, ...]:
+    """As ``group_by_shape``, of slices that have records: like lines of JSON, they name their own columns."""
+    some = tuple(file for file in intake.files if file.size)
+    return (ShapeGroup(FileShape(empty=not some), some),)
+
+
+def most_records(batch: Batch) -> int | None:
+    """Returns how many offsets the slices have; None if the batch ingests files as well."""
+    intakes = [intake for intake in batch.step.intakes if intake.files]
+    if any(intake.source.has_files for intake in intakes):
+        return None
+    return sum(file.size for intake in intakes for file in intake.files)
+
+
+def fewer_note(most: int | None, read: int) -> Iterator[str]:
+    """Yields the note on offsets without a record."""
+    if most is not None and read < most:
+        yield (
+            f"{most - read} of {most} offsets have no record: the topic is compacted, or they belong"
+            " to transactions (their marks, or aborted ones)"
+        )
+
+
+def slice_notes(batch: Batch) -> tuple[str, ...]:
+    """Returns the notes of planning, for the record: only they say which records are missing."""
+    return batch.step.notes if not all(intake.source.has_files for intake in batch.step.intakes) else ()
+
+
+def require_same_topics(batch: Batch) -> None:
+    """Raises Outdated if a topic was created again since the batch was planned."""
+    for intake in batch.step.intakes:
+        if not isinstance(intake.source, KafkaSource):
+            continue
+        planned = {each.topic_id for file in intake.files if (each := slice_of(file))}
+        if planned and planned != {topic_state(intake.source).id}:
+            raise Outdated(f"topic {intake.source.path} was made again while it was read")

@@ -14,7 +14,7 @@ from lakesmith.serve.intake import writer as writer_module
 from lakesmith.serve.intake.frames import Frame, Request, mark, read_frames
 from lakesmith.serve.intake.segments import Segments, remove_taken
 from lakesmith.serve.intake.writer import Full, Outcome, Taken, Writer
-from lakesmith.sources.segment_names import place_of
+from lakesmith.sources.model import place_of
 
 
 def request(number: int, key: bytes = b"") -> Request:
