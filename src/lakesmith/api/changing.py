@@ -55,6 +55,11 @@ class Changing:
 
         Raises UsageError LS201, LS205, LS221, LS230, LS231, LS255, StateError LS508, LS518, LS519 (files are
         gone), LockedError LS701, LS703.
+
+        Example:
+            oldest = shop.history("silver.customers").points[-1].line
+            change = shop.rollback("silver.customers", str(oldest.snapshot_id))
+            print(change.to_dict())  # change.apply() sets the table back
         """
         from lakesmith.api.past import RollbackOptions, rollback
 
@@ -64,13 +69,20 @@ class Changing:
         """Lets runs refresh a table again that ``rollback`` held.
 
         Raises UsageError LS201, LS205, LS221, StateError LS511, LockedError LS701, LS703.
+
+        Example:
+            print(shop.release("silver.customers").was_held)
         """
         from lakesmith.api.past import release
 
         return release(self.access, table, wait)
 
     def tags(self) -> tuple[Tag, ...]:
-        """Returns the tags, each with the snapshots of its tables. Starts no Spark."""
+        """Returns the tags, each with the snapshots of its tables. Starts no Spark.
+
+        Example:
+            print([tag.name for tag in shop.tags()])
+        """
         from lakesmith.api.past import tags
 
         return tags(self.access)
@@ -79,6 +91,9 @@ class Changing:
         """Tags the heads of all tables that were written; ``replace`` moves a tag of that name.
 
         Raises UsageError LS256, StateError LS511, LS522 (the tag is elsewhere), LockedError LS701, LS703.
+
+        Example:
+            shop.tag("before_cleanup")
         """
         from lakesmith.api.past import tag
 
@@ -88,6 +103,9 @@ class Changing:
         """Deletes a tag: snapshots that only the tag kept may expire.
 
         Raises UsageError LS256, LS257, StateError LS511, LockedError LS701, LS703.
+
+        Example:
+            shop.untag("before_cleanup")
         """
         from lakesmith.api.past import untag
 
@@ -97,6 +115,9 @@ class Changing:
         """Returns what the selected tables (all, without a pattern) need, with the reasons. Starts no Spark.
 
         ``orphans``: whether files that no snapshot has are looked for, too.
+
+        Example:
+            print(shop.plan_maintenance("silver.*").to_dict())
         """
         from lakesmith.api.maintaining import Orders, plan_maintenance
 
@@ -122,6 +143,9 @@ class Changing:
 
         What fails of a table is in its ``problems``. An interrupt ends the piece under way and raises
         ``MaintenanceInterrupted``: finished pieces stay.
+
+        Example:
+            print(shop.maintain("gold.*").to_dict())
         """
         from lakesmith.api.maintaining import MaintenanceOptions, Orders, maintain
 
@@ -134,6 +158,9 @@ class Changing:
 
         Raises UsageError LS221 for an external table, LockedError while a run holds the project, RunError if
         it fails: the table's rows are the same in any case.
+
+        Example:
+            shop.maintain_slice("silver.customers")
         """
         from lakesmith.api.maintaining import maintain_slice
 
@@ -148,6 +175,9 @@ class Changing:
         ``everything``: whether all files are rewritten, not only those of earlier partitionings. Raises
         UsageError LS250 (it was not built), LakesmithError with the root cause; an interrupt raises
         ``RewriteInterrupted``.
+
+        Example:
+            print(shop.rewrite("silver.customers").to_dict())
         """
         from lakesmith.api.maintaining import rewrite
 
@@ -179,6 +209,10 @@ class Changing:
 
         Raises UsageError LS201, LS205, LS221, LS258, LS259, LS260, StateError LS523, LockedError LS701,
         LS703.
+
+        Example:
+            change = shop.erase("bronze.orders", "email = 'nobody@example.com'")
+            print(change.to_dict())  # change.apply() erases the person's rows
         """
         from lakesmith.api.erasing import EraseOptions, erase
 
@@ -193,7 +227,11 @@ class Changing:
         besides: Sequence[str] = (),
         wait: float = 0.0,
     ) -> Readmitted:
-        """Lets new rows of erased people in again. Raises as ``erase``, RunError LS623 if nobody was erased."""
+        """Lets new rows of erased people in again. Raises as ``erase``, RunError LS623 if nobody was erased.
+
+        Example:
+            change = shop.readmit("bronze.orders", "email = 'nobody@example.com'")
+        """
         from lakesmith.api.erasing import EraseOptions, readmit
 
         return readmit(self.access, table, EraseOptions(where, tuple(also), tuple(besides), wait))
@@ -204,6 +242,10 @@ class Changing:
         Raises UsageError LS250 (no such table), LS251 (the name is not free), StateError LS503 (another
         project's), LS513 (another change was begun and not finished), EnvironmentProblem LS328 (a catalog of
         its own).
+
+        Example:
+            change = shop.rename("gold.customers_by_city_month", "gold.cities")
+            print(change.to_dict())  # change.apply() renames the table
         """
         from lakesmith.api.renaming import rename
 
@@ -213,6 +255,9 @@ class Changing:
         """Prepares to enter the tables in the catalog whose files are in the warehouse: the catalog was lost.
 
         Raises EnvironmentProblem LS328 (a catalog of its own).
+
+        Example:
+            print(shop.register().to_dict())  # apply() enters the tables that were found
         """
         from lakesmith.api.registering import register
 
@@ -224,6 +269,9 @@ class Changing:
 
         ``on_event`` receives what is done, in words. Raises StateError LS526 (files are missing),
         EnvironmentProblem LS328.
+
+        Example:
+            print(shop.relocate().to_dict())  # apply() rewrites the paths of a copied project
         """
         from lakesmith.api.registering import relocate
 
@@ -235,6 +283,9 @@ class Changing:
 
         Raises UsageError LS254 (unknown engine), LS252 (it cannot read the catalog), LS253 (nothing is
         built), LS201.
+
+        Example:
+            print(shop.connect("duckdb", "gold.*").text)
         """
         from lakesmith.api.connecting import connect
 
@@ -281,13 +332,20 @@ class Changing:
         words.
 
         Raises UsageError LS271, LS272, LS273, StateError LS520, LS521.
+
+        Example:
+            print(shop.send("bronze.orders").to_dict())  # while lakesmith up takes events
         """
         from lakesmith.api.sending import SendOptions, send
 
         return send(self.access, table, options or SendOptions(), on_event)
 
     def stop(self) -> Stopped:
-        """Ends the JVM that a command left warm, unless a process uses it."""
+        """Ends the JVM that a command left warm, unless a process uses it.
+
+        Example:
+            shop.stop()
+        """
         from lakesmith.api.keeping_up import stop
 
         return stop(self.access)

@@ -67,18 +67,31 @@ class Lakehouse(Changing):
         return self.access.lost_spark
 
     def tables(self, *select: str) -> Mapping[str, tuple[str, ...]]:
-        """Returns the selected tables (all, without a pattern) in dependency order, each with the tables it reads."""
+        """Returns the selected tables (all, without a pattern) in dependency order, each with the tables it reads.
+
+        Example:
+            print(shop.tables("gold.*"))
+        """
         opened = self.access.opened()
         return {str(name): tuple(map(str, opened.graph.node(name).inputs)) for name in opened.names(select)}
 
     def plan(self, *select: str) -> Plan:
-        """Returns what a run would do with the selected tables, and what it costs. Starts no Spark."""
+        """Returns what a run would do with the selected tables, and what it costs. Starts no Spark.
+
+        Example:
+            for each in shop.plan().tables:
+                print(each.decision.name)
+        """
         from lakesmith.api.reading import plan
 
         return plan(self.access, select)
 
     def status(self, *select: str) -> Status:
-        """Returns which of the selected tables are up to date, which are behind and why. Starts no Spark."""
+        """Returns which of the selected tables are up to date, which are behind and why. Starts no Spark.
+
+        Example:
+            print([each.why for each in shop.status("silver.*").tables])
+        """
         from lakesmith.api.reading import status
 
         return status(self.access, select)
@@ -103,6 +116,10 @@ class Lakehouse(Changing):
         Raises:
             RunFailed: tables failed; its ``result`` has the other tables too, which were published.
             LockedError: another run holds the project.
+
+        Example:
+            result = shop.run("silver.*")
+            print(list(result.published), list(result.current))
         """
         from lakesmith.api.running import run
 
@@ -112,6 +129,9 @@ class Lakehouse(Changing):
         """Returns the rows of a SELECT over the lake's tables (``bronze.orders``), now or as of a time, tag or snapshot.
 
         Raises UsageError LS24x if the text is no such query, LS23x if ``as_of`` is no point in time of the tables.
+
+        Example:
+            print(shop.query("SELECT count(*) AS n FROM silver.customers").arrow().to_pylist())
         """
         from lakesmith.api.frames import Rows
         from lakesmith.api.question import ask
@@ -126,6 +146,10 @@ class Lakehouse(Changing):
 
         ``end``: None: now. ``limit``: the most rows; None: all. Raises UsageError LS201, LS205, LS221 (an external table),
         LS230, LS231 (no such point), LS255 (never written), RunError LS622 and with Spark's root cause.
+
+        Example:
+            oldest = shop.history("silver.customers").points[-1].line
+            print(shop.diff("silver.customers", str(oldest.snapshot_id)).counts)
         """
         from lakesmith.api.comparing import diff
 
@@ -135,31 +159,51 @@ class Lakehouse(Changing):
         """Recomputes the selected derived tables from the snapshots they have consumed, and compares.
 
         Starts Spark only if there is something to compute. ``on_event`` is called as each table begins.
+
+        Example:
+            assert not shop.verify("gold.*").is_wrong
         """
         from lakesmith.api.comparing import verify
 
         return verify(self.access, select, on_event)
 
     def history(self, table: str, *, limit: int | None = 20) -> History:
-        """Returns the newest ``limit`` (None: all) points of a table's past. Raises UsageError LS201, LS205."""
+        """Returns the newest ``limit`` (None: all) points of a table's past. Raises UsageError LS201, LS205.
+
+        Example:
+            for point in shop.history("silver.customers", limit=5).points:
+                print(point.line.snapshot_id, point.line.text)
+        """
         from lakesmith.api.reading import history
 
         return history(self.access, table, limit)
 
     def table(self, name: str) -> Table:
-        """Returns a table of the project. Raises UsageError LS201 if it is not declared."""
+        """Returns a table of the project. Raises UsageError LS201 if it is not declared.
+
+        Example:
+            print(shop.table("silver.customers").arrow().num_rows)
+        """
         from lakesmith.api.frames import Table
 
         return Table(self.query, str(self.access.opened().one(name)))
 
     def session(self) -> SparkSession:
-        """Returns the Spark session, with the lake as its current catalog. Tables change by ``run`` alone."""
+        """Returns the Spark session, with the lake as its current catalog. Tables change by ``run`` alone.
+
+        Example:
+            print(shop.session().table("silver.customers").count())
+        """
         return self.access.do(self._spark)
 
     def files(self, table: str) -> Files:
         """Returns the landing files of a sourced table: state, batch and time of each. Starts no Spark.
 
         Raises UsageError LS215 for a table without a source.
+
+        Example:
+            for line in shop.files("bronze.orders").report.lines:
+                print(line.path, line.state)
         """
         from lakesmith.api.files import files
 
@@ -176,25 +220,41 @@ class Lakehouse(Changing):
         """Prepares to skip files from now on (their rows stay), and to forget files (their rows are deleted).
 
         Raises UsageError LS210 to LS215; ``apply`` also LockedError LS701, RunError LS612 and with Spark's root cause.
+
+        Example:
+            change = shop.change_files("bronze.orders", skip=["orders_20240531_22.csv"])
+            print(change.to_dict())  # change.apply() skips the file from now on
         """
         from lakesmith.api.files import change_files
 
         return change_files(self.access, table, skip, forget, on_event)
 
     def explain(self, table: str) -> Explained:
-        """Returns how a table is refreshed, why not better, and where its settings come from. Starts no Spark."""
+        """Returns how a table is refreshed, why not better, and where its settings come from. Starts no Spark.
+
+        Example:
+            print(shop.explain("gold.customers_by_city_month").refresh.how)
+        """
         from lakesmith.api.explaining import explain
 
         return explain(self.access, table)
 
     def doctor(self, *, start: bool = False) -> Checks:
-        """Looks for what is missing on this machine and in this project. ``start``: also starts Spark."""
+        """Looks for what is missing on this machine and in this project. ``start``: also starts Spark.
+
+        Example:
+            print([check.hint for check in shop.doctor().checks if check.hint])
+        """
         from lakesmith.api.doctor import check
 
         return check(self.access, start)
 
     def quarantine(self) -> QuarantineSummary:
-        """Returns how many bad rows each table has, and why. Starts no Spark."""
+        """Returns how many bad rows each table has, and why. Starts no Spark.
+
+        Example:
+            print(shop.quarantine().to_dict())
+        """
         from lakesmith.api.quarantine import summaries
 
         return summaries(self.access)
@@ -215,6 +275,10 @@ class Lakehouse(Changing):
             reason: only rows with this text in one of their reasons.
             file: only rows of this landing file (or the end of its path).
             limit: the most rows; None: all.
+
+        Example:
+            for row, line in shop.quarantine_rows("silver.customers").rows:
+                print(row.reasons, row.file, line)
         """
         from lakesmith.api.quarantine import BadRows, rows
 
@@ -234,6 +298,9 @@ class Lakehouse(Changing):
 
         A derived table is recomputed from its inputs. Raises UsageError LS226 if only some of its rows are asked for,
         and as ``run``.
+
+        Example:
+            shop.quarantine_replay("bronze.orders")
         """
         from lakesmith.api.quarantine import BadRows, replay
 
@@ -249,7 +316,13 @@ class Lakehouse(Changing):
         wait: float = 0.0,
         on_event: Listener | None = None,
     ) -> Change[QuarantineDropPreview, RunResult]:
-        """Prepares to drop bad rows for good, on record; ``apply`` raises as ``run``."""
+        """Prepares to drop bad rows for good, on record; ``apply`` raises as ``run``.
+
+        Example:
+            change = shop.quarantine_drop("bronze.orders", batch=1)
+            print(change.preview.rows)
+            change.apply()
+        """
         from lakesmith.api.quarantine import BadRows, drop
 
         return drop(self.access, table, BadRows(batch, reason, file), wait, on_event)
@@ -259,13 +332,21 @@ class Lakehouse(Changing):
 
         Raises UsageError LS250 (no such table), StateError LS503 (another project's), LS513 (another change was begun
         and not finished), EnvironmentProblem LS328 (a catalog of its own).
+
+        Example:
+            change = shop.drop("gold.customers_by_city_month")
+            print(change.preview.next_run)  # change.apply() drops the table
         """
         from lakesmith.api.dropping import drop
 
         return drop(self.access, table, purge)
 
     def close(self) -> None:
-        """Ends Spark, if it was started. The next call that needs it starts it again."""
+        """Ends Spark, if it was started. The next call that needs it starts it again.
+
+        Example:
+            shop.close()
+        """
         self.access.close()
 
     def _spark(self) -> SparkSession:
