@@ -11,13 +11,12 @@ from lakesmith.api.access import Access
 if TYPE_CHECKING:
     from lakesmith.api.connecting import Snippet
     from lakesmith.api.erasing import ErasurePreview, Readmitted, Receipt
-    from lakesmith.api.keeping_up import Observer, Pace, Stopped, Up
+    from lakesmith.api.keeping_up import Observer, Pace, SendOptions, Sent, Stopped, Up
     from lakesmith.api.maintaining import MaintenanceEvent
     from lakesmith.api.past import Released, RollbackPreview, RolledBack, Tagged, Untagged
     from lakesmith.api.registering import Registered, Relocated
     from lakesmith.api.renaming import Renamed
     from lakesmith.api.results import Change
-    from lakesmith.api.sending import SendOptions, Sent
     from lakesmith.execute.maintenance import Slice
     from lakesmith.execute.maintenance_result import MaintenancePlan, MaintenanceResult, RewriteResult
     from lakesmith.execute.rollback import Tag
@@ -313,6 +312,9 @@ class Changing:
 
         Raises UsageError LS274 (the certificate); ``keep`` raises UsageError LS270, LS271, LS275, LockedError
         LS701.
+
+        Example:
+            shop.up(observer).keep()  # until it is told to stop
         """
         from lakesmith.api.keeping_up import Pace, up
 
@@ -336,7 +338,7 @@ class Changing:
         Example:
             print(shop.send("bronze.orders").to_dict())  # while lakesmith up takes events
         """
-        from lakesmith.api.sending import SendOptions, send
+        from lakesmith.api.keeping_up import SendOptions, send
 
         return send(self.access, table, options or SendOptions(), on_event)
 

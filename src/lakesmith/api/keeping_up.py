@@ -1,9 +1,13 @@
-"""``up``, which keeps a project up to date until it is stopped, and the end of a JVM that a command left warm."""
+"""``up``, which takes events and keeps a project up to date; ``send``, which posts events to it; and ``stop``."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from random import SystemRandom
 from typing import Any
 
 from lakesmith.api.access import Access
@@ -12,9 +16,82 @@ from lakesmith.execute.events import BatchReport, RunResult
 from lakesmith.serve.loop import Lake
 from lakesmith.serve.notices import Observer
 from lakesmith.serve.options import Pace, UpOptions, certificate_and_key
+from lakesmith.serve.routes import chosen, event_sources, token_for, url_of
+from lakesmith.serve.send.batches import Batches, Shares
+from lakesmith.serve.send.check import Found, awaited, count_now, settled
+from lakesmith.serve.send.report import SendReport
+from lakesmith.serve.send.sender import Pace as SendPace
+from lakesmith.serve.send.sender import Sender
+from lakesmith.serve.send.values import EventMaker
 from lakesmith.serve.up import Up
 
-__all__ = ["BatchReport", "Observer", "Pace", "RunResult", "Up", "account_in_words"]
+__all__ = [
+    "BatchReport",
+    "Found",
+    "Observer",
+    "Pace",
+    "RunResult",
+    "SendPace",
+    "SendReport",
+    "Shares",
+    "Up",
+    "account_in_words",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SendOptions:
+    """Options of ``Lakehouse.send``.
+
+    Attributes:
+        url: where ``lakesmith up`` takes events.
+        pace: how many events, and how fast.
+        shares: parts of the events that are late, duplicated or bad.
+        seed: makes the same values again; None: a random one.
+        check: whether to wait until the table has every acknowledged event, once.
+    """
+
+    url: str = "http://127.0.0.1:8080"
+    pace: SendPace = field(default_factory=lambda: SendPace(10.0, 10, seconds=10.0))
+    shares: Shares = field(default_factory=Shares)
+    seed: int | None = None
+    check: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What became of the events; ``found``: what the table has of them, if that was checked."""
+
+    report: SendReport
+    found: Found | None
+    seed: int
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every event that fits was taken once, and is in the table if that was checked."""
+        return self.report.is_right and (self.found is None or self.found.is_right)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON data."""
+        checked = self.found.as_dict() if self.found else None
+        return {**self.report.as_dict(), "seed": self.seed, "check": checked}
+
+
+def send(access: Access, table: str | None, options: SendOptions, on_event: Callable[[str], None]) -> Sent:
+    """Sends events; see ``Lakehouse.send``."""
+    opened = access.opened()
+    source = chosen(event_sources(opened.project), table)
+    url, token = url_of(source, options.url), token_for(source, os.environ)
+    seed = SystemRandom().randrange(2**32) if options.seed is None else options.seed
+    maker = EventMaker(source.table.columns, source.source.event_id)
+    sender = Sender(url, token, Batches(maker, options.shares, seed), options.pace)
+    count_rows = partial(count_now, access.folder, access.target, source)
+    before = settled(count_rows, options.pace.patience) if options.check else None
+    on_event(f"POST {url.geturl()} -> {source.table.name}, seed {seed}")
+    report, found = sender.send(), None
+    if before is not None:
+        found = awaited(count_rows, before, report.good, report.unanswered, options.pace.patience)
+    return Sent(report, found, seed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,8 +133,7 @@ class Lakehouse(Changing):
         Example:
             print(shop.query("SELECT count(*) AS n FROM silver.customers").arrow().to_pylist())
         """
-        from lakesmith.api.frames import Rows
-        from lakesmith.api.question import ask
+        from lakesmith.api.frames import Rows, ask
 
         opened = self.access.opened()
         question = ask(opened, sql, as_of)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from harness import Harness
 
-from lakesmith.api.question import ask
+from lakesmith.api.frames import ask
 from lakesmith.execute.opened import read_project
 from lakesmith.spark.ask import run_query
 from lakesmith.spark.start.session import SessionHandle

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lakesmith.api import calls as calls_module
-from lakesmith.api.calls import Calls
+from lakesmith.api.access import PATIENCE_SECONDS, Calls
 
 
 def interrupted_while(call: Callable[[], None]) -> Callable[[], None]:
@@ -39,12 +38,11 @@ def test_an_interrupt_ends_the_call_and_is_raised_when_it_has_ended() -> None:
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         Calls().do(interrupted_while(work), lambda _ended: wanted.set())
-    assert ended.is_set() and time.monotonic() - began < calls_module.PATIENCE_SECONDS
+    assert ended.is_set() and time.monotonic() - began < PATIENCE_SECONDS
 
 
-def test_what_does_not_end_is_left_and_the_next_call_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls_module, "PATIENCE_SECONDS", 0.05)
-    calls, go_on, ended = Calls(), threading.Event(), threading.Event()
+def test_what_does_not_end_is_left_and_the_next_call_waits_for_it() -> None:
+    calls, go_on, ended = Calls(patience=0.05), threading.Event(), threading.Event()
 
     def work() -> None:
         assert go_on.wait(30)
@@ -58,10 +56,9 @@ def test_what_does_not_end_is_left_and_the_next_call_waits_for_it(monkeypatch: p
     assert calls.do(ended.is_set) is True
 
 
-def test_another_thread_does_not_wait_for_what_it_did_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_thread_does_not_wait_for_what_it_did_not_begin() -> None:
     """A callback of the call that is ending calls again: both would wait for ever."""
-    monkeypatch.setattr(calls_module, "PATIENCE_SECONDS", 0.05)
-    calls, told = Calls(), []
+    calls, told = Calls(patience=0.05), []
     go_on = threading.Event()
 
     def work() -> None:

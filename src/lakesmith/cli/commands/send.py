@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.api.sending import Found, Pace, SendOptions, SendReport, Sent, Shares
+from lakesmith.api.keeping_up import Found, SendOptions, SendReport, Sent, Shares
+from lakesmith.api.keeping_up import SendPace as Pace
 from lakesmith.api.words import count as counted
 from lakesmith.api.words import duration
 from lakesmith.cli.asking import show
