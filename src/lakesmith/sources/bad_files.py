@@ -28,12 +28,10 @@ class BadFile:
 
     @property
     def may_be_skipped(self) -> bool:
-        """Whether its source leaves such a file out."""
         return self.lasting and self.source.on_bad_file is OnBadFile.SKIP
 
     @property
     def reason(self) -> str:
-        """The reason, in words."""
         what = self.problem.what.rpartition(": ")[2]
         return f"{what} ({self.problem.found})" if self.problem.found else what
 

@@ -38,8 +38,6 @@ class Misfit(Exception):
 
 
 class Number(str):
-    """A JSON number, as it is written."""
-
     __slots__ = ()
 
 
@@ -57,7 +55,6 @@ class Object(dict[str, Any]):
 
 
 def exact_of(type_: str) -> Exact:
-    """Returns the rule of a Spark SQL type."""
     return _exact(parse_type(type_))
 
 

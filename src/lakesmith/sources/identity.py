@@ -38,7 +38,6 @@ class ChangedFile:
 
     @property
     def reason(self) -> str:
-        """What happened to it, in words."""
         if self.now is None:
             return "is gone"
         if self.now.size != self.file.size:

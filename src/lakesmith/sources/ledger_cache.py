@@ -50,7 +50,6 @@ class LedgerCache:
         return view
 
     def save(self, pin: Pin, view: LedgerView) -> None:
-        """Keeps the ledger at the pinned snapshot."""
         self._entries(pin).save(str(pin.snapshot), dict(view.rows))
         _remember(pin, view)
 

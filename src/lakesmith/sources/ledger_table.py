@@ -55,7 +55,6 @@ _PROPERTIES = {
 
 
 def identifier(table: TableName) -> tuple[str, str]:
-    """Returns the identifier of a table's ledger in the catalog."""
     sidecar = sidecar_of(table, "files")
     return (sidecar.layer, sidecar.name)
 
@@ -187,7 +186,6 @@ def new_branch(entries: Iterable[LedgerEntry]) -> str:
 
 
 def is_of_attempt(ref: str) -> bool:
-    """Whether it is the branch of an append."""
     return ref.startswith(_BRANCH)
 
 

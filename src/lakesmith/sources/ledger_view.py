@@ -89,15 +89,12 @@ class LedgerView(Mapping[str, LedgerEntry]):
         return isinstance(path, str) and self.row(path) is not None
 
     def without(self, paths: Collection[str]) -> LedgerView:
-        """Returns a view without the lines of these paths."""
         return LedgerView({path: row for path, row in self._rows.items() if path not in paths})
 
     def plus(self, entries: Iterable[LedgerEntry]) -> LedgerView:
-        """Returns a view with ``entries`` added, where they are the newest."""
         return self.plus_rows((entry.file.path, row_of(entry)) for entry in entries)
 
     def plus_rows(self, lines: Iterable[tuple[str, Row]]) -> LedgerView:
-        """As ``plus``, of plain rows."""
         rows = dict(self._rows)
         for path, row in lines:
             known = rows.get(path)
@@ -111,14 +108,12 @@ EMPTY = LedgerView()
 
 
 def row_of(entry: LedgerEntry) -> Row:
-    """Returns an entry as a plain row, without its path."""
     file = entry.file
     stat = (file.size, file.modified_ns, file.inode, file.changed_ns, file.etag)
     return (entry.source, entry.action.value, *stat, entry.attempt, entry.batch, entry.at_ms)
 
 
 def entry_of(path: str, row: Row) -> LedgerEntry:
-    """Reverts ``row_of``."""
     source, action, size, modified, inode, changed, etag, attempt, batch, at_ms = row
     file = FileIdentity(path, size, modified, inode, changed, etag)
     return LedgerEntry(file, source, FileAction(action), attempt, batch, at_ms)

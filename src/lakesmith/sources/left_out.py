@@ -74,12 +74,10 @@ class LeftOut:
 
     @property
     def total(self) -> int:
-        """The number of names."""
         links = len(self.astray) + len(self.second) + len(self.again)
         return self.dots + self.unfinished + self.unmatched + self.odd + links
 
     def hide(self, name: str) -> None:
-        """Adds a name that ``is_left_out``."""
         self.dots += name[0] == "."
         self.unfinished += name[0] != "."
 

@@ -127,8 +127,7 @@ class Series:
     """The segments of one writer in a source's folder, ``20261123T101500123456-4f2a9c1b-0000017.jsonl``.
 
     A writer (a process, from when it opens the folder to its end) draws a name for its series, and numbers
-    its segments from 1 without a gap. So "ingested up to a number" covers each name, whatever clocks and listings
-    say.
+    its segments from 1 without a gap. So "ingested up to a number" covers each name, whatever the clocks say.
     """
 
     folder: str
@@ -141,7 +140,6 @@ class Series:
 
 
 def segment_name(at: datetime, series: str, number: int) -> str:
-    """Returns a segment's name, without its ending."""
     return f"{at:%Y%m%dT%H%M%S%f}-{series}-{number:07}"
 
 

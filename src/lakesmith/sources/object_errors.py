@@ -82,7 +82,6 @@ def code_of(error: Exception) -> str:
 
 
 def is_gone(error: Exception) -> bool:
-    """Whether S3 has no such object."""
     return code_of(error) in _GONE
 
 

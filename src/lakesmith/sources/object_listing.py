@@ -67,7 +67,6 @@ class _Prefix:
         return cls(bucket, start, source)
 
     def page(self, **more: Any) -> dict[str, Any]:
-        """One answer to a listing: at most a thousand objects."""
         found: dict[str, Any] = self._client.list_objects_v2(
             **{"Bucket": self.bucket, "Prefix": self.start, **more}
         )
@@ -181,7 +180,6 @@ class _Chosen:
         self._hidden: set[str] = set()
 
     def take(self, file: FileIdentity) -> None:
-        """Adds an object of a listing, or counts it as left out."""
         path, left_out = file.path, self.found.left_out
         name = path.rpartition(_FOLDER)[2]
         if is_before(path[self._start :], self._since):

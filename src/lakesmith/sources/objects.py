@@ -163,11 +163,9 @@ class ObjectFile:
 
     @property
     def suffix(self) -> str:
-        """The name's ending, with its dot."""
         return PurePosixPath(self.name).suffix
 
     def stat(self) -> Size:
-        """Its size, as it was listed."""
         return Size(self.file.size)
 
     def open(self, mode: Literal["rb"] = "rb") -> BinaryIO:
@@ -200,7 +198,6 @@ class _Bytes(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Fills as much of the buffer as one block has."""
         if self._at >= self._source.file.size:
             return 0
         inside = self._at - self._start

@@ -22,7 +22,6 @@ class Layout:
     lines_before: int | None = None
 
     def first_record(self, csv: CsvOptions) -> int:
-        """Returns the number of lines before the first record."""
         return int(csv.header) if self.lines_before is None else self.lines_before
 
 

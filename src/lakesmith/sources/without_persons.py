@@ -49,7 +49,6 @@ class Wanted:
     declared: tuple[str, ...] = ()
 
     def are_in(self, record: Sequence[tuple[str, str | None]]) -> bool:
-        """Whether the record, cells by names, is a person's."""
         return any(all(self._has(record, at, value) for at, value in enumerate(each)) for each in self.values)
 
     def _has(self, record: Sequence[tuple[str, str | None]], at: int, value: str) -> bool:

@@ -59,7 +59,6 @@ def _at(kind: SqlType, path: FieldPath) -> SqlType:
 
 
 def typeless_note(names: Sequence[str]) -> str:
-    """Returns the note on columns and fields that have no type yet."""
     return f"only nulls in the files so far, so they have no type; new once a file says one: {listed(names)}"
 
 

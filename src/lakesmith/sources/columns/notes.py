@@ -36,7 +36,6 @@ class Findings:
     _problems: dict[Problem, dict[str, None]] = field(default_factory=dict)
 
     def add(self, notes: Iterable[str], problems: Iterable[Problem], holders: Holders) -> None:
-        """Adds notes and problems of these files."""
         together = bool(holders.first)
         for note in notes:
             paths = (f"among {named(holders.paths)}",) if together else holders.paths
@@ -47,7 +46,6 @@ class Findings:
 
     @property
     def notes(self) -> list[str]:
-        """All notes, each with its files."""
         return [f"{note} ({named(tuple(paths))})" for note, paths in self._notes.items()]
 
     def raise_problems(self) -> None:

@@ -107,7 +107,6 @@ class SourceFiles:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All files."""
         return tuple(file.path for group in self.groups for file in group.files)
 
     def read(self, columns: Sequence[Column], names: Iterable[str] = ()) -> SourceRead:
@@ -148,7 +147,6 @@ def _pairs(shape: FileShape, columns: Sequence[Column]) -> tuple[tuple[str, str]
 
 
 def _without_unreadable(shape: FileShape) -> FileShape:
-    """The shape without the columns that Spark cannot read."""
     left_out = {name for name, _ in shape.unreadable}
     pairs = zip(shape.columns, shape.types, strict=True)
     kept = [(name, kind) for name, kind in pairs if name not in left_out]
@@ -165,7 +163,6 @@ def column_keys(columns: Sequence[Column], names: Iterable[str]) -> dict[FieldPa
 def shape_of_keys(
     names: Iterable[str], together: Iterable[tuple[str, ...]] = (), path_keys: tuple[str, ...] = ()
 ) -> FileShape:
-    """Returns the shape of records with these keys."""
     columns = tuple(sorted(names))
     return FileShape(columns, (None,) * len(columns), together=tuple(together), path_keys=path_keys)
 

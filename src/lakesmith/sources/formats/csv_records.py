@@ -43,7 +43,6 @@ def _ended(lines: list[str]) -> str:
 
 
 def _lines(lines: Iterable[str]) -> Iterator[str]:
-    """Each line with its end."""
     for number, line in enumerate(lines):
         text = line if number else line.removeprefix("\ufeff")
         *before, text = re.findall(r"[^\r]*\r|[^\r]+", text) if "\r" in text[:-1] else (text,)

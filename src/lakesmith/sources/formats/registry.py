@@ -65,5 +65,4 @@ LANDING_FORMATS: Final[Mapping[FileFormat, LandingFormat]] = {
 
 
 def landing_format(source: Source) -> LandingFormat:
-    """Returns the format of the source's files."""
     return LANDING_FORMATS[source.format]

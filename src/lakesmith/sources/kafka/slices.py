@@ -64,7 +64,6 @@ def slice_of(file: FileIdentity) -> Slice | None:
 
 
 def is_slice(path: str) -> bool:
-    """Whether a path in the ledger is that of a partition."""
     return path.startswith(KAFKA_PATH)
 
 
@@ -119,7 +118,6 @@ class _Choice:
         return Slice(self.source.topic, self.state.id, number, start, bounds.end)
 
     def problems(self) -> Iterator[Problem]:
-        """The problems that stop the batch."""
         missing = sorted(self.now.keys() - self.state.partitions.keys())
         if missing:
             yield self._problem(

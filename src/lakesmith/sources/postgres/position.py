@@ -39,13 +39,11 @@ def load_position(folder: Path) -> Position | None:
 
 
 def notes_of(folder: Path) -> tuple[str, ...]:
-    """Returns notes on the last reading."""
     position = load_position(folder)
     return (position.ahead,) if position is not None and position.ahead is not None else ()
 
 
 def save_position(folder: Path, position: Position) -> None:
-    """Writes it, at once."""
     write_whole(folder / _FILE, json.dumps(asdict(position), separators=(",", ":")))
 
 

@@ -86,7 +86,6 @@ class Growing:
         return (self._text(bound) if bound is not None and bound.is_finite() else None), ahead
 
     def _greatest(self, condition: LiteralString, value: str | None) -> Decimal | None:
-        """The greatest number among the rows that fulfil the condition."""
         if self.kind not in _WHOLE:
             condition = "{column} <> 'NaN' AND " + condition
         found = self._one("SELECT CAST(max({column}) AS text) FROM {table} WHERE " + condition, value)
@@ -156,7 +155,6 @@ def growing_of(connection: psycopg.Connection[Any], table: PostgresSource) -> Gr
 
 
 def name_of(table: PostgresSource) -> sql.Identifier:
-    """Returns the table's name, quoted."""
     from psycopg import sql
 
     return sql.Identifier(*table.table.split("."))

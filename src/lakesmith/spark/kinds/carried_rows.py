@@ -57,7 +57,6 @@ def carried_of(seen: RowCounts, rows: DataFrame, columns: Sequence[str], bad: in
 
 
 def files_with_bad_rows(seen: RowCounts) -> frozenset[str]:
-    """Returns the files of the observed bad rows."""
     return frozenset(seen.listed(_FILES))
 
 

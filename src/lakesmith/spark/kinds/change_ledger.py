@@ -52,7 +52,6 @@ def advance(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
 
 
 def _delete(batch: Batch, lake: Lake, paths: list[str]) -> int:
-    """Deletes the files' rows on the branch; returns their number."""
     if batch.step.base.snapshot is None:
         return 0
     batch.say(f"deleting the rows of {len(paths)} forgotten file{'s' if len(paths) > 1 else ''}")

@@ -201,7 +201,6 @@ def _standing_in(columns: Sequence[Column], retyped: Sequence[Retyped]) -> list[
 
 
 def _gone(state: TableState, rows: QueryRows, retyped: Sequence[Retyped]) -> list[ColumnState]:
-    """The columns that the table has and the query does not give."""
     given = {name.lower() for name in (*rows.columns, *(change.stand_in for change in retyped))}
     return [column for column in state.columns if column.name.lower() not in given]
 

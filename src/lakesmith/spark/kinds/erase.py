@@ -175,7 +175,6 @@ def _clear_quarantine(batch: Batch, persons: ErasureFilter, named: _Named) -> di
 
 
 def _remember(batch: Batch, persons: ErasureFilter) -> dict[str, Pin]:
-    """Adds the hashes that are missing."""
     ids = {column.name.lower(): column.field_id for column in batch.state().columns}
     rows = ", ".join(f"({', '.join(map(literal, values))})" for values in persons.values)
     wanted = batch.spark.sql(f"SELECT * FROM VALUES {rows} AS t({', '.join(map(quoted, persons.columns))})")

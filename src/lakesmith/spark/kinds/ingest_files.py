@@ -118,7 +118,6 @@ def _ingest_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
 
 
 def _ahead_in_postgres(batch: Batch) -> Iterator[str]:
-    """Notes on rows in PostgreSQL that are ahead of time."""
     for intake in batch.step.intakes:
         if intake.source.is_growing:
             yield from notes_of(batch.project.root / intake.source.path)

@@ -40,7 +40,6 @@ class Intake:
 
     @property
     def files(self) -> tuple[FileIdentity, ...]:
-        """The files that are read."""
         return tuple(file for group in self.groups for file in group.files)
 
     @property
@@ -121,7 +120,6 @@ def most_records(batch: Batch) -> int | None:
 
 
 def fewer_note(most: int | None, read: int) -> Iterator[str]:
-    """Yields the note on offsets without a record."""
     if most is not None and read < most:
         yield (
             f"{most - read} of {most} offsets have no record: the topic is compacted, or they belong"

@@ -78,7 +78,6 @@ class _Form:
         return self.is_raw and landing_format(self.source).columns_in is not ColumnsIn.SCHEMA
 
     def holds(self) -> SparkColumn:
-        """Whether a row has this form."""
         here = (F.col(_SOURCE) == self.source.name) & (F.col("raw").isNotNull() == F.lit(self.is_raw))
         if not self.is_text:
             return here & F.col("row_types").eqNullSafe(F.lit(self.types))

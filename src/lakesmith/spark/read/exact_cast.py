@@ -186,7 +186,6 @@ class Casts:
         )
 
     def _wrong(self, read: str, value: str, found: SqlType, declared: SqlType) -> str:
-        """SQL that is true if the file's value is not of the declared type."""
         from_type, kind = found.text, declared.text
         if nanos.is_nanos(found):
             return self._wrong_of_nanos(read, value, found, declared)

@@ -128,7 +128,6 @@ def _has_lossy_float(read: str, is_event: bool) -> str:
 
 
 def without_strings(json: str) -> str:
-    """SQL of a JSON text without its strings."""
     return f"regexp_replace({json}, {literal(STRINGS_IN_IT)}, '')"
 
 

@@ -66,7 +66,6 @@ class TextFormats:
 
     @classmethod
     def of(cls, source: Source) -> TextFormats:
-        """Returns the formats a source declares."""
         options = source.csv
         patterns = options.date_format, options.timestamp_format
         rounds = source.on_inexact is OnInexact.ROUND

@@ -116,7 +116,6 @@ def ambiguous(local: str, zone: str) -> str:
 
 
 def has_letters(pattern: str | None, letters: str) -> bool:
-    """Whether a pattern has one of these letters, outside of quotes."""
     return any(letter in re.sub(r"'[^']*'", "", pattern or "") for letter in letters)
 
 

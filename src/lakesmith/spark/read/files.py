@@ -105,27 +105,21 @@ class SparkRecords:
     frame: DataFrame | None = None
 
     def keys(self, read: SourceRead) -> Mapping[str, str]:
-        """As ``Records``."""
         return json_key_files(self.spark, self._request(read))
 
     def together(self, read: SourceRead, rivals: Sequence[Sequence[str]]) -> Mapping[tuple[str, ...], str]:
-        """As ``Records``."""
         return json_keys_together(self.spark, self._request(read), rivals)
 
     def good(self, read: SourceRead) -> SparkRecords:
-        """As ``Records``."""
         return replace(self, frame=json_good_lines(self.spark, self._request(read)))
 
     def unknown_fields(self, read: SourceRead) -> dict[FieldPath, tuple[str, ...]]:
-        """As ``Records``."""
         return json_unknown_fields(self.spark, self._request(read))
 
     def field_types(self, read: SourceRead, unknown: Sequence[FieldPath]) -> Mapping[str, SqlType]:
-        """As ``Records``."""
         return json_field_types(self.spark, self._request(read), unknown)
 
     def infer(self, read: SourceRead) -> Sequence[Column]:
-        """As ``Records``."""
         infer = READERS[read.source.format].infer
         return infer(self.spark, self._request(read)) if infer else ()
 

@@ -30,14 +30,12 @@ _FIRST_TO_LAST = ("boolean", "bigint", "double", "date", "timestamp")
 
 
 def first_files(request: ReadRequest) -> ReadRequest:
-    """Returns the request for the sampled files."""
     most = limits.SAMPLED_FILES
     few = (replace(group, files=group.files[:most]) for group in request.groups[:most])
     return replace(request, groups=tuple(few))
 
 
 def as_columns(types: Mapping[str, str]) -> tuple[Column, ...]:
-    """Returns columns of these names and types."""
     return tuple(Column(column, kind) for column, kind in types.items())
 
 

@@ -7,12 +7,10 @@ from lakesmith.sources.shape import NANOS
 
 
 def is_nanos(kind: SqlType) -> bool:
-    """Whether a type of a file is in nanoseconds."""
     return kind.text in NANOS
 
 
 def has_nanos(kind: SqlType) -> bool:
-    """Whether such a type is in it, at any depth."""
     return any(map(is_nanos, kind.leaves()))
 
 
@@ -24,7 +22,6 @@ def read_as(kind: SqlType) -> SqlType:
 
 
 def in_micros(kind: SqlType) -> SqlType:
-    """Returns the type of ``micros``."""
     return SqlType(text=NANOS[kind.text])
 
 

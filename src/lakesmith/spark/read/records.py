@@ -85,7 +85,6 @@ class RecordScan:
         return gathered(frame, [group]) if from_small_files else frame
 
     def provenance(self, files: Iterable[FileIdentity]) -> tuple[str, str]:
-        """Returns SQL of ``_source_file`` and ``_source_modified_at``."""
         path = source_path(files, self.request)
         modified = f"_metadata.file_modification_time AS {SOURCE_MODIFIED_AT}"
         return f"{path} AS {SOURCE_FILE}", modified
@@ -223,7 +222,6 @@ def _raw_lines(scan: RecordScan, group: ReadGroup) -> tuple[DataFrame, str]:
 
 
 def without_last(records: DataFrame, count: int) -> DataFrame:
-    """Returns the records without the last ``count`` of each file."""
     from_end = f"row_number() OVER (PARTITION BY {SOURCE_FILE} ORDER BY {SOURCE_POSITION} DESC) AS _from_end"
     return records.selectExpr("*", from_end).where(f"_from_end > {count}").drop("_from_end")
 

@@ -47,7 +47,6 @@ class ReadingSessions:
     session: SparkSession
 
     def of(self, step: TableStep, root: Path) -> SparkSession:
-        """Returns the session for a step."""
         if step.strategy not in _OF_FILES:
             return self.session
         return self._interpreted if is_wide(step, root) else self._compiled

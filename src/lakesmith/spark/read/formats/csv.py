@@ -164,7 +164,6 @@ def _is_plain(csv: CsvOptions) -> str:
 
 
 def _pattern(text: str) -> str:
-    """A regular expression of just this text."""
     return "".join(map(_in_regex, text))
 
 

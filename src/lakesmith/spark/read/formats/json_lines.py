@@ -353,7 +353,6 @@ def _unparsed_field(text: str, field: str, kind: SqlType, path: FieldPath, reque
 
 
 def _unread(text: str, kind: SqlType) -> str:
-    """Whether a JSON text does not parse as the type."""
     schema = literal(f"v {reading_type(kind).text}, bad string")
     return (
         f"from_json(concat('{{\"v\":', {with_whole_numbers(text)}, '}}'), {schema},"

@@ -27,7 +27,6 @@ _POINT_ZERO = "(-?[0-9]+)[.]0+(?![0-9.eE])"
 
 
 def column_types(request: ReadRequest) -> list[tuple[int, SqlType]]:
-    """Returns the columns' numbers and types."""
     return [(i, parse_type(type_)) for i, (_, type_) in enumerate(request.columns)]
 
 
@@ -70,7 +69,6 @@ def in_one(read: str, kind: SqlType, request: ReadRequest, path: FieldPath) -> s
 
 
 def string_fields(request: ReadRequest) -> str:
-    """Returns DDL of the fields of a line, all as texts."""
     keys = (key for column, _ in request.columns for key in request.spelt(column))
     return ", ".join(f"{quoted(key)}: string" for key in keys)
 
