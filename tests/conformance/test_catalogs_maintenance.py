@@ -53,7 +53,7 @@ def test_maintenance_between_batches(make: Make) -> None:
     assert shop.call("verify").code == 0
 
 
-def test_a_slice_of_upkeep(make: Make) -> None:
+def test_a_slice_of_maintenance(make: Make) -> None:
     shop = grown(make, ORDERS | LINES | NEWEST | RULES, *BATCHES)
     with soon():
         done = lakesmith.open(shop.root).maintain_slice("bronze.orders")

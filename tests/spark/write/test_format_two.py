@@ -195,7 +195,7 @@ def _shown_rows(shop: Harness, table: str) -> int | None:
     return status.rows
 
 
-def test_upkeep_leaves_no_deletes_behind(
+def test_maintenance_leaves_no_deletes_behind(
     tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = _shop(tmp_path / "shop", session, 2)

@@ -1,4 +1,4 @@
-"""What upkeep leaves of a table's past, and which files it puts together."""
+"""What expiry leaves of a table's past, and which files it puts together."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_what_was_published_before_a_gap_is_still_history(past: TableState) -> N
     assert found == [40, 38, 36, 8, 2]
 
 
-def test_upkeep_again_leaves_what_it_has_left_where_it_is_wanted(past: TableState) -> None:
+def test_expiry_again_leaves_what_it_has_left_where_it_is_wanted(past: TableState) -> None:
     state = thinned(past, *old_snapshots(past, (8,), 10**9))
     assert left_of(state, 8) == [8, 36, 38, 40]
     assert left_of(state) == [36, 38, 40]
