@@ -29,8 +29,7 @@ class ChangeCost(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change in words, its cost, and what it ``loses``; if that is not empty, it waits for ``run
-    --approve``."""
+    """A change in words, its cost, and what it ``loses``: then it waits for ``run --approve``."""
 
     what: str
     cost: ChangeCost

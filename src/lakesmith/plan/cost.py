@@ -71,8 +71,7 @@ def held(state: TableState | None, snapshot_id: int | None) -> Amount | None:
 
 
 def whole_below_bytes(warm: bool) -> int:
-    """Returns the bytes of inputs below which a full refresh is cheaper; ``warm``: the session has run
-    batches."""
+    """Returns the size of inputs below which a full refresh is cheaper, less in a ``warm`` session."""
     worth = limits.COMPUTED_WHOLE_WARM_BELOW_BYTES if warm else limits.COMPUTED_WHOLE_BELOW_BYTES
     return min(worth, limits.COMPUTED_WHOLE_BELOW_BYTES)
 

@@ -114,8 +114,7 @@ def _needs(
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
-    """A reader for which ``snapshots`` stay that would expire otherwise; the oldest was committed at
-    ``since_ms``."""
+    """A reader that keeps ``snapshots`` from expiring; the oldest was committed at ``since_ms``."""
 
     reader: TableName
     snapshots: int
@@ -125,8 +124,7 @@ class HeldBack:
 def held_back(
     state: TableState, needs: Mapping[TableName, set[int]], now_ms: int, settings: Maintenance = _USUAL
 ) -> tuple[HeldBack, ...]:
-    """Returns the readers that keep old snapshots for long (``limits.HELD_BACK_SECONDS``): they lag, or
-    never run."""
+    """Returns the readers that keep snapshots for long (``limits.HELD_BACK_SECONDS``): they lag."""
     readers = [reader for reader in sorted(needs) if str(reader) != state.name]
     return tuple(found for reader in readers if (found := _held_by(reader, state, needs, (now_ms, settings))))
 

@@ -86,8 +86,7 @@ class Query:
 
 
 RULES: Final = "2"
-"""Raise it if the rules of ``catalyst.key_columns`` or of row-wise queries allow more: refusals are tried
-again."""
+"""Raise it if the rules of key columns or row-wise queries allow more: refusals are tried again."""
 
 _RULES_KEY: Final = "rules"
 

@@ -187,7 +187,7 @@ def _normal(source: str) -> str:
 
 
 def _settings(table: TableDefinition) -> Iterator[tuple[Setting, object, bool]]:
-    """The settings that decide the rows by their values: each with its value, and whether that is not the default."""
+    """The settings that decide the rows: each with its value, and whether that is not the default."""
     defaults = {each.name: each.default for each in fields(table)}
     for name, declared in settings_of(type(table)).items():
         if declared.rows is not None and declared.rows.compared != "own":

@@ -21,8 +21,7 @@ WAITS: Final = "LS524"
 
 
 def losses_of(step: TableStep, state: TableState | None, given: Sequence[str] | None) -> tuple[str, ...]:
-    """Describes what a derived table's batch would lose. ``given``: its query's columns, None if only Spark
-    knows them."""
+    """Describes what a batch would lose. ``given``: its query's columns, None if only Spark knows them."""
     if state is None or step.base.record is None:
         return ()
     gone = gone_columns(step.base.record, with_renamings(step.table, state), given)
@@ -41,8 +40,7 @@ def lost_values(step: TableStep) -> Iterator[str]:
 def gone_columns(
     record: Record | None, state: TableState, given: Sequence[str] | None
 ) -> tuple[ColumnState, ...]:
-    """Returns columns that a derived table's batches wrote and its query no longer gives; not other engines'
-    columns.
+    """Returns columns that a derived table's batches wrote and its query no longer gives.
 
     ``given``: the columns of its query; None: unknown, then no column counts as gone.
     """
@@ -54,8 +52,7 @@ def gone_columns(
 
 
 def lost_columns(gone: Iterable[ColumnState], retyped: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
-    """Describes removed columns, and changed types (name, old, new) whose new type cannot hold every old
-    value."""
+    """Describes removed columns, and (name, old, new) whose new type cannot hold every old value."""
     dropped = [f"column {column.name} ({column.type}) goes" for column in gone]
     narrowed = [
         f"column {name} becomes {new} (it is {old})" for name, old, new in retyped if is_narrower(old, new)
@@ -69,8 +66,7 @@ def is_narrower(old: str, new: str) -> bool:
 
 
 def undeclared_columns(table: TableDefinition, state: TableState | None) -> tuple[ColumnState, ...]:
-    """Returns columns of a sourced table missing in its declaration, if that names all columns. Not
-    lakesmith's own."""
+    """Returns columns of a sourced table missing in its declaration, if that names all columns."""
     if state is None or not table.is_sourced or not table.columns:
         return ()
     if any(source.on_new_column is OnNewColumn.EVOLVE for source in table.sources):
@@ -115,8 +111,7 @@ def with_approval(
     readers: Sequence[TableName],
     approved: bool,
 ) -> Decision:
-    """Returns the decision with its losses, unless ``approved``. Columns of sourced tables stay until then,
-    with a note.
+    """Returns the decision with its losses, unless ``approved``; columns of sourced tables stay until then.
 
     ``given``: as for ``losses_of``. ``readers``: the tables that read this one.
     """

@@ -28,9 +28,8 @@ class Health:
     """What a table's metadata says of its head; sizes are in bytes.
 
     ``deleted_rows``: rows in data files that position deletes hide. ``equality_deletes``: the number of rows
-    of equality-delete files. ``oldest_ms``: commit time of the oldest snapshot since the epoch, None if there
-    is none. ``metadata_bytes``: size of the metadata file, which each commit rewrites; None if it is not on
-    this machine.
+    of equality-delete files. ``oldest_ms``: commit time of the oldest snapshot since the epoch, or None.
+    ``metadata_bytes``: size of the metadata file, which each commit rewrites; None if it is not on this machine.
     """
 
     data_files: int = 0

@@ -1,5 +1,4 @@
-"""What a table's file declares besides its rows: names and order of columns, texts, partitioning, format
-version.
+"""A table's settings besides its rows: names and order of columns, texts, partitioning, format.
 
 Metadata alone can change them. What the file no longer declares is removed from the table, too, except the
 documentation of an undeclared column.

@@ -28,8 +28,7 @@ def snapshot_ranges_of(
 def last_of_snapshot_ranges(
     table: TableDefinition, records: Iterable[tuple[Snapshot, Record]]
 ) -> Iterator[tuple[Snapshot, Record]]:
-    """Yields the records that ``snapshot_ranges_of`` needs, newest first: the last of each range, and the
-    full refresh."""
+    """Yields the records that ``snapshot_ranges_of`` needs: the last of each range, and the full refresh."""
     since = list(_since_whole(records))
     for _, batches in groupby(since, lambda each: _lookups(table, each[1])):
         yield next(iter(batches))

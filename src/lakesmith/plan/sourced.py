@@ -123,8 +123,7 @@ def _is_derived(record: Record) -> bool:
 
 
 def cut_problem(table: TableDefinition, facts: TableFacts) -> Problem | None:
-    """Returns LS505 if main is at a snapshot inside a batch: its rows are there, the record of its files is
-    not."""
+    """Returns LS505 if main is at a snapshot inside a batch, before its record."""
     cut = cut_batch(facts.state, facts.progress) if facts.state and facts.progress else None
     if cut is None:
         return None

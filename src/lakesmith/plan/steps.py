@@ -19,11 +19,9 @@ class Strategy(StrEnum):
     FILES = "files"
     """New files are read and appended."""
     LEDGER = "ledger"
-    """No file is read: files are skipped, or forgotten together with their rows, or none of the new ones is
-    readable."""
+    """No file is read: files are skipped, forgotten with their rows, or all new ones are unreadable."""
     ADVANCE = "advance"
-    """Inputs moved without a change of rows (compaction), or metadata differs from the declaration: both
-    follow."""
+    """Inputs moved without a change of rows (compaction), or metadata differs from the declaration."""
     APPEND = "append"
     """The query runs over the new rows of its input; its result is appended."""
     UPSERT = "upsert"
@@ -31,8 +29,7 @@ class Strategy(StrEnum):
     KEYS = "keys"
     """The keys of changed rows are recomputed from all rows that have them; the result replaces theirs."""
     SUMS = "sums"
-    """As ``KEYS``, if the changed rows determine the keys' new sums, counts and extremes: the change is
-    added."""
+    """As ``KEYS``, if the changed rows determine the keys' new sums, counts and extremes."""
     FULL = "full"
     """The query runs over its whole inputs; the result replaces the table in one commit."""
     REPLAY = "replay"

@@ -37,8 +37,7 @@ def newly_idle(record: Record, idle: tuple[TableName, ...]) -> str | None:
 
 
 def arrivals_of(table: TableDefinition, inputs: Mapping[TableName, TableFacts]) -> dict[str, int]:
-    """Returns when the rows of inputs with watermarks last changed, in ms since the epoch: no row arrived
-    later."""
+    """Returns when rows of inputs with watermarks last changed, in ms since the epoch."""
     names = dict.fromkeys(mark.table for mark in table.emit.watermarks) if table.emit else {}
     states = {name: inputs[name].state for name in names}
     found = {str(name): last_change_ms(state) for name, state in states.items() if state}

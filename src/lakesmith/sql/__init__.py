@@ -1,2 +1,1 @@
-"""What the text of a query says: tables, columns, shape, keys, fingerprint. It knows no project and no
-Spark."""
+"""What the text of a query says: tables, columns, shape, keys, fingerprint. No project, no Spark."""

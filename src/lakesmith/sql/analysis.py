@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ANALYSIS_VERSION", "SqlAnalysis", "SqlParseError", "analyse", "digest_of"]
 
 ANALYSIS_VERSION = 14
-"""Raised whenever the same text would be analysed differently: cached analyses of other versions are
-ignored."""
+"""Raised whenever the same text would be analysed differently: other versions in caches are ignored."""
 
 _DEPTH = 20_000
 

@@ -1,5 +1,4 @@
-"""The filter of an erasure: columns and the values of the people to erase. Light to import: a plan may carry
-it."""
+"""The filter of an erasure: columns and the values of the people to erase. Light to import."""
 
 from __future__ import annotations
 
@@ -46,8 +45,7 @@ class ErasureFilter:
         return any(all(re.search(each, name) for each in person) for person in persons)
 
     def named_in(self, column: str) -> str:
-        """Returns SQL that is true if the file name in ``column`` names one of these people, as
-        ``are_named_in``."""
+        """Returns SQL that is true if the file name in ``column`` names one of them, as ``are_named_in``."""
         persons = [
             " AND ".join(f"{column} RLIKE {literal(pattern)}" for pattern in person)
             for person in self._patterns(_JAVA)

@@ -1,5 +1,4 @@
-"""One hash per meaning of a query's text: differences of layout hash the same, differences of meaning never
-do.
+"""One hash per meaning of a query's text: layouts hash the same, different meanings never do.
 
 It works on tokens, not on a parser's normal form: a parser knows equivalences that Spark does not have
 (types, function names, implied aliases). If a word could be a keyword or a name, it is used as written: a

@@ -128,7 +128,7 @@ _WHY = (
 
 
 def of_several_rows(tokens: tuple[Token, ...]) -> str | None:
-    """Returns the first call that aggregates rows; None if there is none."""
+    """Returns the first call that aggregates rows, or None."""
     return next((name for name, _ in calls(tokens) if name in AGGREGATES | WINDOW_FUNCTIONS), None)
 
 

@@ -99,8 +99,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class SelectList:
-    """A SELECT list between an input and the result; a column can be added at character ``at``. ``star``: it
-    passes all on."""
+    """A SELECT list from an input to the result. ``at``: where to add a column. ``star``: it passes all."""
 
     at: int
     star: bool = False
@@ -187,8 +186,7 @@ class SqlAnalysis:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SqlAnalysis:
-        """Reads what ``to_dict`` gives, from JSON too. Raises KeyError, TypeError or ValueError on anything
-        else."""
+        """Reads what ``to_dict`` gives, from JSON too. Raises KeyError, TypeError, ValueError if damaged."""
         return cls(
             digest=str(data["digest"]),
             references=tuple(_made(TableReference, item) for item in data["references"]),

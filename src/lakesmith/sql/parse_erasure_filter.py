@@ -64,7 +64,7 @@ def _value(text: str, value: exp.Expr) -> str:
 def _refused(text: str) -> UsageError:
     return UsageError.of(
         "LS258",
-        "this does not say whose rows are meant",
+        "this is not a filter of columns and their values",
         None,
         "columns and their values: \"email = 'a@b.c'\" or \"customer_id IN (1, 2) AND region = 'N'\"",
         text,

@@ -30,7 +30,7 @@ _FINDINGS = (
     (r"Found multiple '(\w+)' clauses", r"there is a second \1"),
     (r"Expected END after CASE", "a CASE is not closed with END"),
     (r"Expected AS after CAST", "a CAST has no AS: write CAST(value AS type)"),
-    (r"Expected TYPE after CAST", "this is no type"),
+    (r"Expected TYPE after CAST", "this is not a type"),
     (r"Expected CTE to have alias", "WITH needs a name: WITH name AS (SELECT ...)"),
     (r"Expected table name", "the name of a table is missing"),
 )

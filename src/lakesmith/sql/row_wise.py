@@ -22,8 +22,7 @@ _KINDS = ("", "INNER", "OUTER")
 
 
 def joined_tables(select: exp.Expr) -> list[tuple[exp.Table, Joined]] | None:
-    """Returns the tables that ``select`` joins; None if one is not a JOIN or LEFT JOIN of a table by ON or
-    USING.
+    """Returns the tables that ``select`` joins; None if one is not joined by (LEFT) JOIN with ON or USING.
 
     Only qualified columns say to which table they belong.
     """
@@ -177,7 +176,7 @@ class _QueryPaths:
         if isinstance(source, exp.Subquery) and not isinstance(source.this, exp.Table):
             return self.paths(source.this)
         if not isinstance(source, exp.Table) or is_function(source):
-            raise _NotRowWiseError(self._at("FROM something that is no table", "FROM", source))
+            raise _NotRowWiseError(self._at("FROM something other than a table", "FROM", source))
         cte = cte_of(source)
         if cte is None:
             self.inputs.append(source)
@@ -299,7 +298,7 @@ def _list_end(parsed: Parsed, select: exp.Select) -> int | None:
     closing = _closing_from(parsed.tokens, opening[-1])
     from_ = min((start for start, _ in spans(select.args["from_"])), default=-1)
     if closing is None or position(parsed.sql, from_) < position(parsed.sql, parsed.tokens[closing].start):
-        return None  # FROM stands before SELECT
+        return None  # FROM comes before SELECT
     return parsed.tokens[closing - 1].end
 
 

@@ -189,8 +189,7 @@ def _alias_at(parsed: Parsed, end: int) -> int:
 
 
 def _behind_clause(tokens: tuple[Token, ...], at: int) -> int:
-    """The index behind the TABLESAMPLE (..), REPEATABLE (..) or .. AS OF .. that begins at ``at``, else
-    ``at``."""
+    """The index behind the sampling or time travel clause that begins at ``at``, else ``at``."""
     word = tokens[at].upper
     if word in ("TABLESAMPLE", "REPEATABLE") and at + 1 < len(tokens) and tokens[at + 1].text == "(":
         return matching(tokens, at + 1) + 1

@@ -10,8 +10,7 @@ from lakesmith.sql.model import Edit, SelectList, SqlAnalysis
 from lakesmith.sql.tokens import SqlParseError
 
 Replacements = Mapping[str, str | tuple[str, ...]]
-"""By a table's name (in any case) its replacement; a tuple has one for each reference, in the order of the
-text."""
+"""Replacements by a table's name (in any case); a tuple has one for each reference, in order."""
 
 
 def splice(sql: str, analysis: SqlAnalysis, replacements: Replacements, more: Iterable[Edit] = ()) -> str:

@@ -1,2 +1,1 @@
-"""Spark's analysed plans, and what they show of a query: its inputs, keys and sums. Nothing here runs a
-query."""
+"""Spark's analysed plans, and what they show of a query: its inputs, keys and sums."""

@@ -45,8 +45,7 @@ _PASSING: Final = frozenset(
 def with_arrival(
     frame: DataFrame, occurrences: Occurrences, driving: Sequence[TableName]
 ) -> DataFrame | None:
-    """Returns a query's rows with the column ``ARRIVAL``; None if the plan cannot carry it, or no input
-    has one.
+    """Returns a query's rows with ``ARRIVAL``; None if the plan cannot carry it, or no input has one.
 
     ``driving``: the inputs whose rows produce the query's, in the order of the query.
     """
@@ -64,8 +63,7 @@ def batch_of(arrived: SparkColumn) -> SparkColumn:
 
 
 class _Carrying:
-    """One pass over a plan, which is rebuilt with the hidden column behind each node's own; None if it
-    has none.
+    """One pass over a plan, rebuilt with the hidden column behind each node's own; None if it has none.
 
     ``knows``: whether an input with arrival was met.
     """

@@ -59,8 +59,7 @@ def on_both_sides(sides: Sides) -> frozenset[TableName]:
 
 
 def seen_of_join(node: Any, sides: Sides, plans: Plans, changed: frozenset[Occurrence]) -> NodeFacts:
-    """Returns the facts of a join of a known kind. ``changed``: the occurrences restricted to changed
-    rows.
+    """Returns the facts of a join of a known kind. ``changed``: occurrences with changed rows alone.
 
     Raises NeverIncremental if it joins on values computed of several rows.
     """
@@ -104,8 +103,7 @@ def _relaxed_in_turn(node: Any, sides: Sides, plans: Plans, turn: int) -> Any:
 
 
 def _kept(node: Any, sides: Sides, turn: int) -> list[Any] | None:
-    """Returns the parts of a join's condition that hold for a side's changed rows as for all; None: all
-    parts do.
+    """Returns the parts of a join's condition that hold for changed rows as for all; None: all parts do.
 
     The other side is unrestricted. Raises NeverIncremental if these parts do not name both sides: the changed
     rows would be joined with all others.

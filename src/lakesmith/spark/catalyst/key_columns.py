@@ -1,5 +1,4 @@
-"""Finds the key columns of a query: those that identify the result rows which a change of its inputs can
-reach.
+"""Finds the key columns of a query: those that identify the rows which a change can reach.
 
 A set of output columns is *key columns* of a query Q if this holds: if Q's rows with a value v of those
 columns differ after a change of an input, then v is among the values that Q, *relaxed*, gives over the
@@ -95,8 +94,7 @@ def key_columns(frame: DataFrame, occurrences: Occurrences, trust_python: bool) 
 
 
 def relaxed(frame: DataFrame, occurrences: Occurrences, changed: frozenset[Occurrence]) -> DataFrame | None:
-    """Returns the query for the touched keys, given changed rows alone in the ``changed`` occurrences of
-    an input.
+    """Returns the query for the touched keys: the ``changed`` occurrences have changed rows alone.
 
     None if its result does not depend on them.
     """
@@ -106,8 +104,7 @@ def relaxed(frame: DataFrame, occurrences: Occurrences, changed: frozenset[Occur
 
 
 class _PlanPass:
-    """One pass over a plan from the result down. Columns are identified by numbers that are unique in the
-    plan."""
+    """One pass over a plan from the result down. Columns have numbers that are unique in the plan."""
 
     def __init__(
         self,

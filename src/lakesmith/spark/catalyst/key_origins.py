@@ -110,8 +110,7 @@ def _unit(expression: Any) -> Span | None:
 
 
 def _window(value: Any, origin: Origin) -> Origin | None:
-    """Spark's form of ``window(column, duration, slide)``: a struct whose end is its start + duration, in
-    µs."""
+    """Spark's form of ``window(column, duration, slide)``: a struct of start and start + duration, in µs."""
     parts = items(value.valExprs())
     if len(parts) != 2 or not all(map(_is_made_of_name, parts)):
         return None
@@ -122,8 +121,7 @@ def _window(value: Any, origin: Origin) -> Origin | None:
 
 
 def _is_made_of_name(part: Any) -> bool:
-    """Whether a window's end is computed from a plain column: ``window(at + INTERVAL 5 HOURS, ...)``
-    differs."""
+    """Whether a window is computed from a plain column, unlike ``window(at + INTERVAL 5 HOURS, ...)``."""
     made = [each.child() for each in parts_of(part) if kind_of(each) == "PreciseTimestampConversion"]
     times = [each for each in made if _type(each) in _TIMES]
     return bool(times) and all(map(is_name, times))

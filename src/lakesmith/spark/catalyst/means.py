@@ -20,8 +20,7 @@ _WHOLE_NUMBERS: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
 
 
 def without_casts(value: Any) -> tuple[Any, bool]:
-    """Returns what is cast, and whether the cast keeps all values: one that the new type cannot hold is
-    an error."""
+    """Returns what is cast, and whether the cast keeps all values, or fails."""
     keep = True
     while kind_of(value) == "Cast":
         below = value.child()
@@ -55,8 +54,7 @@ _LARGEST: Final = {"tinyint": 2**7, "smallint": 2**15, "int": 2**31}
 
 @dataclass(frozen=True)
 class Mean:
-    """How an average follows from a sum and a count. ``digits`` and ``scale``: of decimals, None for
-    whole numbers.
+    """How an average follows from a sum and a count. ``digits``, ``scale``: None for whole numbers.
 
     ``casts``: the types it is cast to, one after the other.
     """
@@ -67,8 +65,7 @@ class Mean:
     casts: tuple[str, ...] = ()
 
     def of(self, total: str, count: str) -> str:
-        """Returns the average in SQL. ``total``, ``count``: expressions for the exact sum of up to
-        ``most`` values."""
+        """Returns the average in SQL. ``total``, ``count``: expressions; at most ``most`` values."""
         if self.digits is None:
             made = f"CAST({total} AS double) / CAST({count} AS double)"
         else:
@@ -88,8 +85,7 @@ def is_computed_by_doubles(kind: Any) -> bool:
 
 
 def mean_of(value: Any) -> Mean | None:
-    """Returns how an average follows, cast or not; None if a cast does not fail for values its type
-    cannot hold."""
+    """Returns how an average follows, cast or not; None if a cast may change a value without failing."""
     casts: list[str] = []
     while kind_of(value) == "Cast":
         if not fails_for_others(value):

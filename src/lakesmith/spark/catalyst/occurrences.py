@@ -17,8 +17,7 @@ from lakesmith.sql.analysis import analyse
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One of the times that a query names ``table``, counted from 0 in the order of its text or
-    parameters."""
+    """One of the times that a query names ``table``, counted from 0 in its text or parameters."""
 
     table: TableName
     number: int = 0

@@ -55,8 +55,7 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Adding:
-    """A column of the result. ``counted_by``: for a sum, the position of the column that counts its
-    values.
+    """A column of the result. ``counted_by``: for a sum, the position of the count of its values.
 
     An average has that, too, the position of its sum (``summed_by``), and how it follows from both
     (``mean``).
@@ -88,8 +87,7 @@ def additive(frame: DataFrame, occurrences: Occurrences, moved: TableName) -> tu
 
 
 def _changes(node: Any, occurrences: Occurrences, moved: TableName) -> bool | None:
-    """Whether a node's rows are added up from changes of ``moved``; False if it does not read it, None if
-    impossible."""
+    """Whether a node's rows follow from changes of ``moved``; False if it does not read it, None if not."""
     occurrence = occurrence_of(node, occurrences)
     if occurrence is not None:
         return occurrence.table == moved
@@ -122,8 +120,7 @@ def _columns(outputs: Sequence[Any], groups: Sequence[Any]) -> tuple[Adding, ...
 
 
 def _adding(at: int, values: Sequence[Any], plain: Sequence[Any], roles: Sequence[Role]) -> Adding | None:
-    """Returns the kind of a column; None for an average without its sum and count. ``plain``: values
-    without casts."""
+    """Returns the kind of a column; None for an average without its sum and count. ``plain``: uncast."""
     role = roles[at]
     if role not in (Role.SUM, Role.MEAN):
         return Adding(role)

@@ -160,8 +160,7 @@ class Plans:
         self._catalyst = jvm.org.apache.spark.sql.catalyst
 
     def without_subqueries(self, plan: Any) -> Any:
-        """Returns the plan with EXISTS and IN (SELECT ...) as semi and anti joins, as Spark's optimiser
-        makes them.
+        """Returns the plan with EXISTS and IN (SELECT ...) as semi and anti joins, as Spark makes them.
 
         Raises NeverIncremental if these rules need others before them, as for an EXISTS within another.
         """

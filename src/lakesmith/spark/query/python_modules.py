@@ -95,8 +95,7 @@ def _found_by(finder: MetaPathFinder) -> Iterator[None]:
 
 
 def _load_anew(names: list[str]) -> None:
-    """Imports the project's modules as they are now; Spark sends them to its workers, which cannot import
-    them."""
+    """Imports the project's modules as they are now; Spark sends them to its workers."""
     importlib.invalidate_caches()
     inside = tuple(f"{name}." for name in names)
     # A package's modules are bound to it when imported: they are removed together.

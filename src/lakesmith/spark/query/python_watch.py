@@ -26,8 +26,7 @@ _SESSION: Final = "org.apache.spark.sql.classic.SparkSession"
 _GROUP: Final = "spark.jobGroup.id"
 _DESCRIPTION: Final = "spark.job.description"
 _FROM_METADATA: Final = "spark.sql.iceberg.aggregate-push-down.enabled"
-"""Counts and the like that Iceberg answers from metadata run no job, and their plans do not name the
-table."""
+"""Counts that Iceberg answers from metadata run no job, and their plans do not name the table."""
 
 _OF_CATALOGS: Final = "spark.sql.catalog."
 """Iceberg sets some of these itself, when a session first reads by it."""
@@ -51,8 +50,7 @@ class Acts:
 
 
 def watched(spark: SparkSession, call: Callable[[], T]) -> tuple[T, Acts]:
-    """Returns what the call returns, and its effects: ``collect``, a ``pivot`` without values, a fitted
-    model.
+    """Returns what the call returns, and its effects: ``collect``, a ``pivot`` without values.
 
     The session is the active one meanwhile.
     """

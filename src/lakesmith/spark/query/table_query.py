@@ -124,8 +124,7 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
 
 
 def _proved(batch: Batch, rows: QueryRows) -> QueryRows:
-    """Returns the rows with the facts that an incremental step needs. Raises NeverIncremental as
-    ``query_rows``."""
+    """Returns the rows with the facts for an incremental step. Raises NeverIncremental as ``query_rows``."""
     table = batch.step.table
     if batch.step.strategy in (Strategy.APPEND, Strategy.UPSERT):
         looked_up = ", ".join(map(str, table.lookups))
@@ -267,8 +266,7 @@ def _said(batch: Batch, error: BaseException) -> str | None:
 
 
 def _failed(batch: Batch, query: PythonQuery, error: BaseException, said: str) -> RunError:
-    """Returns LS617: an exception in the author's Python, at the last line of the table's file that it
-    passed."""
+    """Returns LS617: an exception in the author's Python, at the last line of the table's file."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(query.file) and frame.lineno]
     return RunError.of(
@@ -294,8 +292,7 @@ def _sets(batch: Batch, query: PythonQuery, names: tuple[str, ...]) -> RunError:
 
 
 def _require_own_inputs(batch: Batch, rows: QueryRows) -> None:
-    """Raises RunError LS616 if a Python table reads what is not its parameter: no plan would notice a
-    change."""
+    """Raises RunError LS616 if a Python table reads what is not its parameter."""
     waiting = [analysed(rows.frame)]
     while waiting:
         node = waiting.pop()

@@ -1,5 +1,4 @@
-"""Refreshes a derived table incrementally: recomputes the keys that changed rows touch, or updates their
-sums.
+"""Refreshes a derived table incrementally: recomputes touched keys, or updates their sums.
 
 The query over all rows, filtered by those keys, gives their new rows, bad rows and deletes. These are
 compared with the table's current rows of the keys, and only differences are replaced.
@@ -45,8 +44,7 @@ from lakesmith.spark.write.row_difference import Difference, difference, replace
 
 @dataclass(frozen=True)
 class Query:
-    """The query's rows over its whole inputs, and the ``names`` of the columns by which they are
-    filtered.
+    """The query's rows over its whole inputs, and the ``names`` of the columns that filter them.
 
     ``origins``: for each of these columns its origin, if known.
     """
@@ -131,8 +129,7 @@ def _adding(batch: Batch, rows: QueryRows) -> dict[str, Adding] | None:
 
 
 def _add_up(batch: Batch, query: Query, sums: Sums, touched: Touched, kept: Kept) -> Draft:
-    """Updates sums by the changed rows; groups for which these are not enough are computed from all their
-    rows."""
+    """Updates sums by the changed rows; other groups are computed from all their rows."""
     columns = tuple(sums.columns)
     forward = bring_forward(sums, touched, _there(batch, touched, columns), kept)
     differing = forward.differing
@@ -180,8 +177,7 @@ def _account(touched: Touched, differing: Difference) -> Account:
 
 
 def _by_keys(batch: Batch, rows: QueryRows, keys: Keys) -> Query:
-    """Returns the query filtered by its key columns, or those in the table's own key: all versions of a
-    key count.
+    """Returns the query filtered by its key columns, or by those in the table's own key.
 
     Raises NeverIncremental if the table has a key, and none of its columns is among them.
     """

@@ -38,8 +38,7 @@ _NO_TEXT: Final = "\ufffd"
 
 @dataclass(frozen=True)
 class Values:
-    """The values of one key column: a limited number, or intervals (both ends included) that contain
-    them.
+    """The values of one key column: a limited number, or intervals that contain them.
 
     ``kind``: their type. Dates are days and timestamps microseconds since 1970: a local time in Python is two
     times in the hour that a clock is set back. Timestamps without a time zone count from then, too.
@@ -149,8 +148,7 @@ def _listed(kind: str, found: set[Any]) -> Values | None:
 
 
 def intervals(values: Sequence[Any], most: int) -> list[tuple[Any, Any]]:
-    """Returns at most ``most`` intervals (both ends included) around the sorted values, with the widest
-    gaps between.
+    """Returns at most ``most`` intervals around the sorted values, with the widest gaps between.
 
     One interval is enough if values cannot be subtracted, as texts, or the gaps are a small part of the
     range: each interval costs time for every row that is read, and few files would be skipped.
@@ -169,8 +167,7 @@ def intervals(values: Sequence[Any], most: int) -> list[tuple[Any, Any]]:
 
 
 def _are_known(values: Collection[Any]) -> bool:
-    """Whether they reached Python unchanged: bytes that are not text do not, and Spark orders them
-    differently."""
+    """Whether they reached Python unchanged: bytes that are not text do not."""
     return not any(isinstance(value, str) and _NO_TEXT in value for value in values)
 
 

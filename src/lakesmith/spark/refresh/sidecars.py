@@ -39,8 +39,7 @@ _PARSED: Final = "_lakesmith_parsed"
 _NO_TEXT: Final = "\ufffd"
 """Java's value for bytes that are not UTF-8."""
 _ROW: Final = ("row", "row_types")
-"""The columns that identify a bad row of a derived table and determine its reasons. The others are its
-provenance, which such rows do not have."""
+"""The columns that identify a bad row of a derived table and determine its reasons."""
 _CONTENT: Final = ("reasons", *_ROW)
 
 
@@ -56,8 +55,7 @@ class SidecarChange:
 def refresh_quarantine(
     batch: Batch, validated: Validated, touched: Touched, kept: Kept, bad: int
 ) -> SidecarChange:
-    """Replaces the quarantine's rows of the touched keys by the ``bad`` ones of ``validated``, all rows
-    of those keys.
+    """Replaces the quarantined rows of the touched keys by the ``bad`` ones of ``validated``.
 
     Raises QualityError LS801 if the batch is stopped by new bad rows; RunError LS611 if the quarantine did
     not accept rows; NotIncremental if its rows cannot be compared.
@@ -93,8 +91,7 @@ def refresh_quarantine(
 def refresh_tombstones(
     batch: Batch, deletes: DataFrame | None, touched: Touched, kept: Kept
 ) -> dict[str, Pin]:
-    """Replaces the tombstones of the touched keys by ``deletes``, newest versions of keys; returns a
-    changed pin."""
+    """Replaces the tombstones of the touched keys by ``deletes``; returns a changed pin."""
     held = read_tombstones(batch)
     names = tombstone_columns(batch)
     columns = [F.col(quoted(name)) for name in names]
@@ -111,8 +108,7 @@ def refresh_tombstones(
 
 
 def _of_keys(held: DataFrame, validated: Validated, touched: Touched) -> DataFrame:
-    """Returns the quarantined rows that have one of the keys. They are stored as JSON, and read in the
-    query's types."""
+    """Returns the quarantined rows that have one of the keys, read from JSON in the query's types."""
     types = types_of(validated.frame.schema, touched.names)
     parsed = held.withColumn(_PARSED, F.expr(read_json("row", types)))
     _require_texts(touched)

@@ -141,8 +141,7 @@ class Forward:
 
 
 def bring_forward(sums: Sums, touched: Touched, there: DataFrame, kept: Kept) -> Forward:
-    """Returns the new rows. ``there``: the table's rows of the ``touched`` groups, as ``with_places``
-    gives them."""
+    """Returns the new rows. ``there``: the table's rows of the ``touched`` groups, with places."""
     rows, counts = kept.cut_and_count(
         _forward(sums, there),
         F.count_if(_GOES).alias("went"),
@@ -167,8 +166,7 @@ def bring_forward(sums: Sums, touched: Touched, there: DataFrame, kept: Kept) ->
 
 
 def _forward(sums: Sums, there: DataFrame) -> DataFrame:
-    """Joins each group's new values with its current row, and whether that is removed and a new one
-    written."""
+    """Joins each group's new values with its current row, and whether either is removed or new."""
     groups = [F.col(quoted(name)) for name in sums.groups]
     was = (F.col(quoted(name)).alias(_of(_WAS, name)) for name in sums.values)
     here = there.select(*groups, F.lit(1).alias(_has(_WAS)), *was, F.col(PLACE).alias(_AT))
@@ -185,8 +183,7 @@ def _forward(sums: Sums, there: DataFrame) -> DataFrame:
 
 
 def _side_by_side(sides: Sequence[str], values: Sequence[str]) -> list[SparkColumn]:
-    """For each side the number of a group's rows, and their values. A group has at most one row in each
-    side."""
+    """For each side the number of a group's rows, at most one, and their values."""
     return [
         *(F.count_if(F.col(_SIDE) == side).alias(_has(side)) for side in sides),
         *(
@@ -198,8 +195,7 @@ def _side_by_side(sides: Sequence[str], values: Sequence[str]) -> list[SparkColu
 
 
 def _together(sums: Sums) -> list[SparkColumn]:
-    """The changed values and the current ones in one row. Each is given by one of the two, and null in
-    the other."""
+    """The changed values and the current ones in one row: each from one of them, null in the other."""
     sides = (_WAS, *sums.sides)
     given = [_AT, *(_of(side, name) for side in sides for name in sums.values)]
     return [
@@ -243,8 +239,7 @@ def _value(side: str, name: str) -> SparkColumn:
 
 
 def _summed(name: str, sums: Sums) -> SparkColumn:
-    """Current values plus added ones minus removed ones, as decimals, so that no intermediate value
-    overflows."""
+    """Current plus added minus removed values, as decimals, so that nothing overflows."""
     kind = sums.types[name.lower()]
     wide = kind if isinstance(kind, DecimalType) else DecimalType(20, 0)
     was, came, went = (

@@ -60,8 +60,7 @@ class Touched:
         return sum(counts_of(each)["rows"] for each in self.seen)
 
     def among(self, frame: DataFrame, within: str | None = None) -> DataFrame:
-        """Returns the frame's rows with one of the keys, in columns of the keys' names or in fields of
-        the struct ``within``."""
+        """Returns the frame's rows with one of the keys, in columns of their names or in ``within``."""
         prefix = "r." if within is None else f"r.{quoted(within)}."
         pairs = [
             F.col(f"{prefix}{quoted(name)}").eqNullSafe(F.col(f"k.{quoted(name)}")) for name in self.names
@@ -70,13 +69,11 @@ class Touched:
         return frame.alias("r").join(F.broadcast(self.keys).alias("k"), same, "left_semi")
 
     def among_stored(self, rows: DataFrame) -> DataFrame:
-        """Returns a table's rows, in the keys' columns, that can have one of them, by statistics of its
-        files."""
+        """Returns a table's rows that can have one of the keys, by statistics of its files."""
         return rows.where(own_condition(self.names, self.values))
 
     def inputs(self, batch: Batch, origins: Sequence[Origins]) -> dict[Occurrence, DataFrame]:
-        """Returns by input the rows that can have one of the keys, wherever the query reads it, by
-        statistics of files.
+        """Returns by input the rows that can have one of the keys, by statistics of files.
 
         ``origins``: of each of the keys' columns its origin.
         """

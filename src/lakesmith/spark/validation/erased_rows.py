@@ -1,5 +1,4 @@
-"""Rows of erased people: when an old file is ingested again, salted hashes identify them, and they are
-left out."""
+"""Rows of erased people: if an old file is ingested again, hashes identify them."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ def hash_of(salt: SparkColumn, values: Sequence[SparkColumn]) -> SparkColumn:
 
 @dataclass
 class LeftOut:
-    """Leaves the rows of erased people out of a batch, and counts them. ``is_theirs`` None: nobody was
-    erased."""
+    """Leaves the rows of erased people out of a batch, and counts them. ``is_theirs`` None: no people."""
 
     is_theirs: SparkColumn | None
     _seen: list[RowCounts] = field(default_factory=list)

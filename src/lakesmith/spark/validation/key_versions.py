@@ -47,8 +47,7 @@ _BY_VALUES: Final = "_lakesmith_by_values"
 
 @dataclass(frozen=True)
 class Validated:
-    """Query rows plus ``_reasons``, a list of rule violations (empty if the row is valid), and ``DELETE``
-    for a table with a key."""
+    """Query rows plus ``_reasons``, a list of rule violations, and, with a key, ``DELETE``."""
 
     frame: DataFrame
     table: TableDefinition
@@ -92,8 +91,7 @@ class Validated:
         return good.select(*map(quoted, self.columns), DELETE, arrived.alias(ARRIVED))
 
     def versions(self) -> DataFrame:
-        """All valid versions of each key: the query's columns and ``DELETE``. One winner of each tie in
-        ``latest_by``."""
+        """All valid versions of each key with ``DELETE``. One winner of each tie in ``latest_by``."""
         order = F.struct(*map(F.col, map(quoted, self.table.latest_by)))
         newer = F.lag(order).over(self._newest_first)
         good = self.good.withColumns({_WINS: ~newer.eqNullSafe(order), _BY_VALUES: self._by_values()})

@@ -26,8 +26,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Placed:
-    """Versions of keys; ``rows``: whether one is a table row; ``deletes``: whether it is its key's newest
-    and a delete."""
+    """Versions of keys; ``rows``: whether one is a table row; ``deletes``: whether it deletes its key."""
 
     frame: DataFrame
     rows: SparkColumn

@@ -51,8 +51,7 @@ def add_reasons(rows: DataFrame, reasons: SparkColumn, rules: Sequence[Rule]) ->
 
 
 def delete_condition(rows: DataFrame, columns: Sequence[str], table: TableDefinition) -> SparkColumn:
-    """Returns whether a row of ``rows`` deletes its key, never null. ``columns``: those of the table's
-    query.
+    """Returns whether a row of ``rows`` deletes its key, never null. ``columns``: the query's.
 
     Raises QualityError LS804 if ``delete_when`` is not a condition over these columns and types.
     """

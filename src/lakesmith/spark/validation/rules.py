@@ -1,5 +1,4 @@
-"""Rules and rows: which rules each row breaks, how many rows break each rule, when bad rows stop the
-batch."""
+"""Rules and rows: which rules each row breaks, and when bad rows stop the batch."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ def rule_reasons(rules: Sequence[Rule]) -> SparkColumn:
 
 
 def rule_counts(rules: Sequence[Rule]) -> list[SparkColumn]:
-    """Returns for each rule an aggregate, ``rule_0``, ``rule_1``, ...: the number of rows with it in
-    their reasons."""
+    """Returns an aggregate for each rule, ``rule_0``, ``rule_1``, ...: how many rows break it."""
     return [
         F.count_if(F.array_contains(REASONS, rule.text)).alias(f"rule_{number}")
         for number, rule in enumerate(rules)

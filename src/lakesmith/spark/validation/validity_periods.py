@@ -1,5 +1,4 @@
-"""Tables that keep versions (``history: type2``): from the versions of keys to rows with validity
-periods.
+"""Tables that keep versions (``history: type2``): from versions of keys to rows with periods.
 
 A key's versions are ordered by ``latest_by``, nulls oldest. A version after a delete, or one that differs
 from the previous in a tracked column, *opens* a row. Any other *continues* the row: it is the newest version
@@ -46,8 +45,7 @@ def as_rows(versions: DataFrame, table: TableDefinition) -> DataFrame:
 def put_in_order(
     versions: DataFrame, table: TableDefinition, tracked: Sequence[str], carried: Sequence[str] = ()
 ) -> DataFrame:
-    """Returns versions with ``VERSION_OUTCOME``, ``IS_ROW`` and validity. ``IS_CURRENT``: it is its key's
-    newest.
+    """Returns versions with ``VERSION_OUTCOME``, ``IS_ROW``, ``IS_CURRENT`` and their validity.
 
     Args:
         versions: all versions of a key, or those from an existing row on; one for each position in
@@ -102,8 +100,7 @@ def tracked_columns(rows: DataFrame, columns: Sequence[str], table: TableDefinit
 
 
 def outcome_counts(of: SparkColumn | None = None) -> list[SparkColumn]:
-    """Returns an aggregate for each of ``VERSION_OUTCOMES``, over all versions or those for which ``of``
-    holds."""
+    """Returns an aggregate for each of ``VERSION_OUTCOMES``, over versions for which ``of`` holds."""
     counted = F.lit(True) if of is None else of
     return [
         F.count_if(counted & (F.col(VERSION_OUTCOME) == outcome)).alias(outcome)

@@ -28,8 +28,7 @@ from lakesmith.spark.validation.key_versions import (
 from lakesmith.spark.write.replace_rows import place
 
 OUTCOME: Final = "_lakesmith_outcome"
-"""insert, update, delete, unchanged, older (than the known version) or absent (deletes a key that is not
-there)."""
+"""insert, update, delete, unchanged, older (than the known version) or absent (nothing to delete)."""
 
 PLACES: Final = "_lakesmith_places"
 """The places of existing rows with a version's key, as ``row_delta.place`` gives them; empty without any."""

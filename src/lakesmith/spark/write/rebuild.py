@@ -1,5 +1,4 @@
-"""The full refresh of a keyed table: every version of every key is read; the newest stays, or all that
-differ."""
+"""The full refresh of a keyed table: every version of every key is read."""
 
 from __future__ import annotations
 
@@ -58,10 +57,10 @@ def _require_few_deletes(batch: Batch, rows: DataFrame) -> None:
             WAITS,
             f"{table.name} waits for approval: full exports would delete {gone:,} of its {before:,} keys",
             place=table.place,
-            expected=f"at most {table.exports.max_deletes:.0%} (max_deletes), or approval: lakesmith run --approve"
-            f" {table.name}",
-            hint="if an export is incomplete, bring a complete one, or remove it: lakesmith files --forget; until"
-            " then the table does not change",
+            expected=f"at most {table.exports.max_deletes:.0%} (max_deletes), or approval:"
+            f" lakesmith run --approve {table.name}",
+            hint="if an export is incomplete, bring a complete one, or remove it: lakesmith"
+            " files --forget; until then the table does not change",
         )
 
 

@@ -56,8 +56,7 @@ def by_file(places: Iterable[tuple[str, int]]) -> dict[str, BitMap64]:
 
 
 def replace_rows(batch: Batch, gone: dict[str, BitMap64], rows: DataFrame, count: int) -> None:
-    """Commits a snapshot to the working branch: without the rows at ``gone``, and with ``rows``,
-    ``count`` of them.
+    """Commits a snapshot to the working branch without the rows at ``gone``, with ``rows``.
 
     ``gone``: positions by data file, of the snapshot the batch began with. ``rows``: as ``Staging.write``
     takes it.

@@ -62,8 +62,7 @@ def with_places(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> DataFr
 def difference(
     wanted: DataFrame, there: DataFrame, columns: Sequence[str], identity: Sequence[str], kept: Kept
 ) -> Difference:
-    """Returns the difference in ``columns`` between ``wanted`` rows and current ones, ``there``, of
-    ``with_places``.
+    """Returns the difference in ``columns`` between ``wanted`` rows and ``there``, of ``with_places``.
 
     ``identity``: columns that identify one removed and one new row as the same row.
     """
@@ -83,8 +82,7 @@ def one_for_one(
     new: tuple[Sequence[SparkColumn], str],
     at: SparkColumn,
 ) -> DataFrame:
-    """Returns the rows of a ``Difference`` from rows with the removed values, at place ``at``, beside the
-    new ones.
+    """Returns the rows of a ``Difference``: removed values, at place ``at``, beside new ones.
 
     ``old``, ``new``: the columns of either, and the name of the column that says whether it exists.
     """

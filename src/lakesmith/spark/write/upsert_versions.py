@@ -1,5 +1,4 @@
-"""The incremental refresh of a table that keeps versions: only the keys of new versions are read and
-written.
+"""The incremental refresh of a table that keeps versions: only keys of new versions are read.
 
 A key whose new versions are all newer than the known ones continues from its current row. A *late* key, with
 a new version in the past, is computed from all its versions, which only the input has; the input is not read
@@ -111,8 +110,7 @@ def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
 def _account(
     task: Task, counts: Mapping[str, int], standings: Mapping[str, int], outcomes: Mapping[str, int]
 ) -> Account:
-    """Returns the outcome of each version read. The number of ordered versions is counted again where
-    they are used."""
+    """Returns the outcome of each version read; ordered versions are counted where they are used."""
     read, out, bad = rows_read(task.batch), counts["out"], counts["bad"]
     placed = sum(outcomes[outcome] for outcome in VERSION_OUTCOMES)
     beaten = standings["newer"] + standings["late"] - placed if task.ties else 0
@@ -193,8 +191,7 @@ def _changes(task: Task, placed: DataFrame, standings: Standings) -> _VersionCha
 
 
 def _change_in_order() -> SparkColumn:
-    """The changes of a key that is not late: the period that begins with its current row is that row,
-    others are new."""
+    """The changes of a key that is not late: the period of its current row goes on, others are new."""
     return F.when(F.col(PLACE).isNull(), "insert").when(F.col(_NEW) | ~F.col(IS_CURRENT), "update")
 
 
@@ -214,8 +211,7 @@ def _differing(task: Task, late: DataFrame, past: DataFrame) -> DataFrame:
 
 
 def _numbered(task: Task, frame: DataFrame) -> DataFrame:
-    """Several rows begin at one time if several columns order the versions: their order distinguishes
-    them."""
+    """Versions that begin at one time, numbered in their order by the other columns."""
     if len(task.table.latest_by) == 1:
         return frame.withColumn(_NUMBER, F.lit(1))
     window = Window.partitionBy(*map(quoted, (*task.table.key, VALID_FROM)))

@@ -86,8 +86,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Standings:
-    """``versions``: the new ones with ``STANDING``, and their ``counts`` by it. ``current``: the current
-    rows of their keys.
+    """The new versions with ``STANDING``, their ``counts`` by it, and the ``current`` rows of their keys.
 
     ``late``: the keys computed from their whole history, and ``past`` all of their rows; both None without
     any.
@@ -110,8 +109,7 @@ def _standing_counts() -> list[SparkColumn]:
 
 
 def find_standings(task: Task, new: DataFrame, count: int) -> Standings:
-    """Returns the status of the ``count`` new versions: by a scan of current rows, and for late ones of
-    all rows."""
+    """Returns the status of the ``count`` new versions, by current rows, for late ones by all rows."""
     current = task.kept.cut(task.rows_of(new, only_current=True))
     few = count <= limits.ROWS_SENT_TO_EVERY_TASK
     held = _against_newest(task, new, F.broadcast(current) if few else current)
@@ -220,8 +218,7 @@ def _is_again(task: Task, behind: DataFrame) -> SparkColumn:
 
 
 def _is_inside(task: Task, behind: DataFrame) -> SparkColumn:
-    """Only the first column of ``latest_by`` is known of a row's first version: with more columns, it
-    must be later."""
+    """Of a row's first version only the first ``latest_by`` is known: with more, it must be later."""
     after, at = _time("n", task.table.latest_by[0]), _time("r", VALID_FROM)
     begun = after >= at if len(task.table.latest_by) == 1 else after > at
     before = _order("n", task.table) < _order("r", task.table)
@@ -229,8 +226,7 @@ def _is_inside(task: Task, behind: DataFrame) -> SparkColumn:
 
 
 def _is_covered(table: TableDefinition) -> SparkColumn:
-    """Whether a row is valid at a version's time; at its ends as well if other columns order versions of
-    one time."""
+    """Whether a row is valid at a version's time, and at its ends if other columns order versions."""
     time, end = _time("n", table.latest_by[0]), _time("r", VALID_TO)
     ends_after = end > time if len(table.latest_by) == 1 else end >= time
     return (time >= _time("r", VALID_FROM)) & (F.col(f"r.{IS_CURRENT}") | ends_after)
