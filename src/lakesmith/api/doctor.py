@@ -136,7 +136,7 @@ def _held(content: bytes) -> Check:
     try:
         holder = Holder(**json.loads(content))
     except (ValueError, TypeError):
-        return Check("lock", Verdict.NOTE, "held by a process that has not said which")
+        return Check("lock", Verdict.NOTE, "held by an unknown process")
     if holder.is_stopped:
         hint = f"let it go on with 'kill -CONT {holder.pid}', or end it"
         return Check("lock", Verdict.PROBLEM, f"held by {holder}, which is stopped", hint)

@@ -76,7 +76,7 @@ def locked(db: Path, seconds: float) -> LockedError:
     return LockedError.of(
         "LS702",
         HELD.format(f" {db}"),
-        expected=f"a lock that is given back within {seconds:g} s",
+        expected=f"a lock that is released within {seconds:g} s",
         hint=WHAT_TO_DO,
     )
 

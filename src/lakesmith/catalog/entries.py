@@ -110,7 +110,7 @@ class Unfinished:
         return Problem(
             "LS513",
             f"'{self.command}' was begun and did not finish",
-            expected="a table that is all there under one name, or gone",
+            expected="a table that is complete under one name, or removed",
             found=f"one in between: {', '.join(self.tables)}",
             hint=f"{self.command} --yes finishes it",
         )

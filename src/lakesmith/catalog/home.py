@@ -19,6 +19,7 @@ from lakesmith.catalog.open import open_catalog
 from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import Project
 from lakesmith.project.layout import RESERVED_LAYER
+from lakesmith.project.nearest import listed
 
 _PARTS = 4
 """Of a metadata file's path, how many are below the warehouse: layer, table, ``metadata`` and the file."""
@@ -63,14 +64,13 @@ def away_problem(catalog: LocalCatalog, project: str) -> Problem | None:
         return None
     copied = any(each.is_there for each in found)
     origin = found[0].origin
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     return Problem(
         "LS525",
         f"this project was {'copied' if copied else 'moved'}: its catalog names the tables of"
         f" {'the original' if copied else 'the folder it was in'}, so nothing is written",
         expected=f"tables in {catalog.warehouse}",
-        found=f"{found[0].entry.name}{more} in {origin}{'' if copied else ', which is gone'}",
-        hint="'lakesmith relocate' has the files in this folder be its tables"
+        found=f"{listed((str(each.entry.name) for each in found), 1)} in {origin}{'' if copied else ', which is gone'}",
+        hint="'lakesmith relocate' makes the files in this folder its tables"
         + ("; the original is left as it is" if copied else "; or move the folder back"),
     )
 

@@ -177,8 +177,8 @@ class ProjectLock:
         stopped = holder is not None and holder.is_stopped
         hint = "wait for it to finish, or end it, and run again"
         if holder is not None and stopped:
-            hint = f"it is stopped: let it go on with 'kill -CONT {holder.pid}' or end it, and run again"
-        found = f"held by {holder}" if holder else "held by a process that has not said which"
+            hint = f"it is stopped: continue it with 'kill -CONT {holder.pid}' or end it, and run again"
+        found = f"held by {holder}" if holder else "held by an unknown process"
         return LockedError.of(
             "LS701",
             "another lakesmith process is at work on this project",

@@ -33,6 +33,7 @@ from lakesmith.catalog.state import DRAFT_PROPERTY, TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
+from lakesmith.project.nearest import listed
 
 _METADATA: Final = ".metadata.json"
 
@@ -153,13 +154,12 @@ def older_entries(catalog: LocalCatalog) -> tuple[Entry, ...]:
 
 def older_problem(catalog: LocalCatalog, entries: Sequence[Entry]) -> Problem:
     """LS527: what to say of entries that are older than their tables' files."""
-    more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
+    names = listed((str(entry.name) for entry in entries), 1)
     return Problem(
         "LS527",
-        "the catalog is older than the warehouse, as if it were put back from a backup, so nothing is "
-        "written",
+        "the catalog is older than the warehouse, as after a restore from a backup, so nothing is written",
         expected="a catalog that names each table's newest state",
-        found=f"{catalog.db} names {PurePosixPath(entries[0].location).name} of {entries[0].name}{more}, and "
+        found=f"{catalog.db} names {PurePosixPath(entries[0].location).name} of {names}, and "
         "later states are beside it",
         hint="'lakesmith register' enters the newest states, and runs go on from there; or put the "
         "warehouse back too, from the same backup",

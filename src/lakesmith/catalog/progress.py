@@ -184,7 +184,7 @@ def _no_record(state: TableState, found: str, can_rebuild: bool) -> StateError:
     first, second = (rebuild, f"or {rollback}") if can_rebuild else (rollback, take_again(state.name))
     return StateError.of(
         "LS501",
-        f"{state.name} has snapshots and no progress record, so nobody knows what it has consumed",
+        f"{state.name} has snapshots and no progress record, so it is unknown what it has consumed",
         expected="a snapshot with a lakesmith record among the ancestors of main",
         found=found,
         hint=f"{first}; {second}; or, if the table is not this project's, give yours another name",

@@ -136,9 +136,9 @@ def _require_free(lake: Lake, name: TableName, state: TableState) -> None:
     if (problem := lake.facts(name).problem) is not None:
         raise StateError(problem)
     if hold_of(state) is not None:
-        what = f"{name} is held, so nothing can be erased from it"
+        what = f"{name} is frozen, so nothing can be erased from it"
         hint = f"lakesmith release {name}"
-        raise StateError.of("LS523", what, None, "a table that runs bring on", hint=hint)
+        raise StateError.of("LS523", what, None, "a table that runs refresh", hint=hint)
 
 
 def _tags(

@@ -12,6 +12,7 @@ from typing import Final
 from lakesmith.errors import SourceError, UsageError
 from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import OnErase, Source, TableDefinition, TableName, is_object
+from lakesmith.project.nearest import listed
 from lakesmith.sources.identity import same_status, stat_file, with_fingerprints
 from lakesmith.sources.ledger_view import LedgerView
 from lakesmith.sources.listing import absolute_path, list_files
@@ -123,12 +124,11 @@ def require_choices(files: Sequence[LandingFile]) -> None:
     open_ = [file for file in files if file.choice is None]
     if not open_:
         return
-    more = f" and {len(open_) - 3} more" if open_[3:] else ""
-    found = ", ".join(file.path for file in open_[:3]) + more
+    found = listed((file.path for file in open_), 3)
     raise UsageError.of(
         "LS260",
-        f"{len(open_)} landing file{'s' if open_[1:] else ''} hold rows of theirs, and nothing "
-        "says what becomes of them",
+        f"{len(open_)} landing file{'s' if open_[1:] else ''} contain rows to erase, and "
+        "nothing declares what happens to them",
         open_[0].source.place,
         "on_erase: rewrite, on_erase: remove (the other rows are in the table) or on_erase: keep",
         found,
@@ -140,7 +140,7 @@ def _require_rewritable(files: Iterable[LandingFile]) -> None:
     for file in files:
         if file.is_rewritten and file.choice is OnErase.REWRITE and (why := why_not(file.source)) is not None:
             expected = "on_erase: remove (the other rows are in the table) or on_erase: keep"
-            what = f"{file.path} has rows of theirs and cannot be rewritten: {why}"
+            what = f"{file.path} contains rows to erase and cannot be rewritten: {why}"
             raise UsageError.of("LS261", what, file.source.place, expected, "on_erase: rewrite")
 
 

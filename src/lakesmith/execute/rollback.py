@@ -17,7 +17,7 @@ from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.graph.graph import Graph
 from lakesmith.plan.rollback import Move, Rollback, move_to, with_below
 from lakesmith.project.definitions import Project, TableName
-from lakesmith.project.nearest import did_you_mean
+from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.sources.folded import stands_for
 from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger_view import LedgerView
@@ -137,15 +137,14 @@ def never_written(name: TableName) -> UsageError:
 
 def lost_files(name: TableName, gone: Sequence[str]) -> StateError:
     """LS519: rows that would not come back."""
-    more = f" and {len(gone) - 3:,} more" if gone[3:] else ""
     return StateError.of(
         "LS519",
-        f"the rows of {len(gone):,} file{'s' if gone[1:] else ''} that {name} took since would not "
-        "come back: nothing lies there any more",
+        f"the rows of {len(gone):,} file{'s' if gone[1:] else ''} that {name} ingested since would be "
+        "lost: the files no longer exist",
         expected="the files that were ingested since, so that the next run ingests them again",
-        found=f"gone: {', '.join(gone[:3])}{more}",
-        hint="bring them back, or add --lossy to give their rows up; until they expire the snapshots of "
-        "now still have them",
+        found=f"gone: {listed(gone, 3)}",
+        hint="put the files back, or add --lossy to lose their rows; the present snapshots have them until "
+        "they expire",
     )
 
 
@@ -208,9 +207,9 @@ def to_be_tagged(
     replaced; a half-set tag is completed."""
     elsewhere = [str(table) for table, state in states.items() if _is_elsewhere(name, state)]
     if elsewhere and not replace:
-        what = f"there is a tag {name} already, and the lake has moved on since"
+        what = f"a tag {name} exists already, and the lake has changed since"
         found = f"{', '.join(elsewhere[:3])}{' and others' if elsewhere[3:] else ''}"
-        hint = f"take another name, or add --replace; lakesmith untag {name} takes it away"
+        hint = f"choose another name, or add --replace; lakesmith untag {name} deletes it"
         raise StateError.of("LS522", what, None, "a new name", found, hint)
     return {table: state for table, state in states.items() if state.refs.get(name) != state.refs[MAIN]}
 

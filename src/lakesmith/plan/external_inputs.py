@@ -68,5 +68,5 @@ def stays_held(table: TableDefinition, facts: TableFacts, full: bool = False) ->
     said, release = f"held at {hold.at} since {since}", f"lakesmith release {table.name}"
     if full:
         what = f"{table.name} is {said}"
-        return Refused(table, Problem("LS517", what, table.place, "a table that runs bring on", hint=release))
+        return Refused(table, Problem("LS517", what, table.place, "a table that runs refresh", hint=release))
     return UpToDate(table, f"{said}; {release} has runs bring it on again", held=True)

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from lakesmith.errors import Problem, RunError
 from lakesmith.execute.lake import LEDGER_PIN, Lake
+from lakesmith.project.nearest import listed
 from lakesmith.quoting import literal
 from lakesmith.sources.ledger import LedgerView
 from lakesmith.sources.ledger_view import hidden_path
@@ -85,8 +86,7 @@ def _strangers(batch: Batch, numbers: Sequence[int], ledger: LedgerView) -> list
 
 
 def _named(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-    return ", ".join(map(printable, paths[:_SHOWN])) + more
+    return listed(map(printable, paths), _SHOWN)
 
 
 def _not_found(batch: Batch, expected: str, found: str) -> Problem:

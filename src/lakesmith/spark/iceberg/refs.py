@@ -43,7 +43,7 @@ def explaining(session: SessionHandle, secrets: Sequence[str]) -> Iterator[None]
     try:
         yield
     except Outdated as moved:
-        hint = "nothing of it was changed by this; look at it and call the command again"
+        hint = "nothing of it was changed by this; look at the table and call the command again"
         raise StateError.of("LS511", moved.reason, hint=hint) from moved
     except (Py4JError, PySparkException) as error:
         raise RunError(explain_failure(error, session.log_path, tuple(secrets))) from error

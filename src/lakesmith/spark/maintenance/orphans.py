@@ -56,7 +56,7 @@ def _require_own_folder(lake: Lake, name: TableName, state: TableState) -> None:
         if there is not None and (
             _folder(there.location).startswith(mine) or mine.startswith(_folder(there.location))
         ):
-            what = f"files of {name} that no snapshot has cannot be found: its folder is not its own"
+            what = f"files of {name} that no snapshot names cannot be found: its folder is not its own"
             hint = "a table keeps the folder it was made in when it is renamed; leave out one of the two"
             raise StateError.of(
                 "LS631",
@@ -85,7 +85,7 @@ def require_no_other(spark: SparkSession, table: Any, name: TableName, metadata:
     for path in metadata:
         if (other := str(parser.read(table.io(), path).uuid())) != mine:
             what = (
-                f"files of {name} that no snapshot has cannot be found: a table that was dropped is in its "
+                f"files of {name} that no snapshot names cannot be found: a table that was dropped is in its "
                 "folder"
             )
             hint = (
