@@ -44,8 +44,8 @@ heap, ended = [0], threading.Event()
 
 def look(project):
     while not ended.wait(1):
-        if project._handle is not None:
-            memory = project._handle.spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+        if project.access._handle is not None:
+            memory = project.access._handle.spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
             memory.gc()
             heap.append(memory.getHeapMemoryUsage().getUsed())
 
@@ -59,7 +59,7 @@ with lakesmith.open(root, target) as project:
         ended.set()
         looking.join()
     seconds = time.monotonic() - began
-    jvm = project._handle.jvm_pid
+    jvm = project.access._handle.jvm_pid
     peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path(f"/proc/{jvm}/status").read_text())[1])
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = {}

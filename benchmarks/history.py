@@ -19,8 +19,8 @@ from urllib.parse import unquote, urlparse
 
 from lakesmith.catalog.record import SUMMARY_KEY, Pin
 from lakesmith.catalog.state import MAIN, RECORD_TAG
-from lakesmith.cli.opening import open_project
 from lakesmith.execute.lake import LEDGER_PIN
+from lakesmith.execute.opened import read_project
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.listing import list_files
@@ -56,7 +56,7 @@ class PastMaker:
         """Writes a ledger line for each file that has none; the pin, and the hash of the last batch's
         lines.
         """
-        lake = open_project(self.root, None).lake
+        lake = read_project(self.root, None).lake
         (source,) = lake.project.table(name).sources
         facts = lake.facts(name)
         known, pin = lake.ledger(name, facts), facts.base.pin(LEDGER_PIN)

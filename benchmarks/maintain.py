@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import common
-from lakesmith.plan.health import Care
 
-from lakesmith.cli.opening import open_project
 from lakesmith.execute.locking import Turns
 from lakesmith.execute.maintenance import Maintained, verdicts
+from lakesmith.execute.opened import read_project
 from lakesmith.execute.run import Run
+from lakesmith.plan.maintenance import Care
 from lakesmith.project.definitions import TableName
 
 GOAL = 1 / 0.7
@@ -52,7 +52,7 @@ class Bench:
         (root / "lakesmith.yaml").write_text("name: bench\nengine: {keep_warm: 0 s}\n")
         (root / "landing").mkdir()
         (root / "landing/first.csv").write_text("id,city,price\n0,Oslo,1.5\n")
-        self.opened = open_project(root, None)
+        self.opened = read_project(root, None)
         self.handle = open_session(self.opened.project)
         self.spark: Any = self.handle.spark
         self.found: list[Maintained] = []

@@ -46,7 +46,7 @@ from lakesmith.graph.load import load
 from lakesmith.project.definitions import TableName
 from lakesmith.serve.intake.frames import Frame
 from lakesmith.serve.intake.segments import Segments, remove_taken
-from lakesmith.serve.upkeep import Rounds
+from lakesmith.serve.schedule import Rounds
 from lakesmith.whole_file import write_whole
 
 FILES = {
@@ -127,7 +127,7 @@ class Run:
         self.rounds.count(result.published)
         if (name := self.rounds.due()) is not None:
             begin = time.perf_counter()
-            lake.keep_up(name)
+            lake.maintain_slice(name)
             self.kept_up.append(time.perf_counter() - begin)
 
     def _send(self, now: datetime) -> None:
@@ -152,7 +152,7 @@ class Run:
         states = [there.catalog.table(*name.split(".")) for name in self.names]
         bronze = TableName.parse(TABLES[0])
         files = [path.stat().st_size for path in (self.root / ".lakesmith").rglob("*") if path.is_file()]
-        handle: Any = lake._handle
+        handle: Any = lake.access._handle
         return {
             "metadata_kb": sum(
                 Path(it.metadata_location.removeprefix("file:")).stat().st_size for it in states if it

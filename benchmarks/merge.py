@@ -21,9 +21,9 @@ import common
 from cdc import PROJECT
 from cdc_data import Changes, write_first
 
-from lakesmith.cli.opening import Opened, open_project
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Event, TableFailed, TablePublished
+from lakesmith.execute.opened import Opened, read_project
 from lakesmith.execute.run import Run
 from lakesmith.project.definitions import TableName
 
@@ -49,7 +49,7 @@ class Session:
         from lakesmith.spark.engine import SparkEngine
         from lakesmith.spark.open import open_session
 
-        self.opened: Opened = open_project(project, None)
+        self.opened: Opened = read_project(project, None)
         self.handle = open_session(self.opened.project)
         self.engine = KeptEngine(SparkEngine(self.handle, self.opened.lake))
         self.spark: Any = self.handle.spark

@@ -28,9 +28,9 @@ import common
 from merge import KeptEngine
 
 from lakesmith import limits
-from lakesmith.cli.opening import open_project
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.events import Event, TableFailed, TablePublished, TableRedone
+from lakesmith.execute.opened import read_project
 from lakesmith.execute.run import Run
 from lakesmith.execute.verify import verification_of
 from lakesmith.plan.steps import TableStep
@@ -102,7 +102,7 @@ class Lake:
         for name, text in PROJECT.items():
             (project / name).parent.mkdir(parents=True, exist_ok=True)
             (project / name).write_text(text)
-        self.opened = open_project(project, None)
+        self.opened = read_project(project, None)
         self.handle = open_session(self.opened.project)
         self.engine = KeptEngine(SparkEngine(self.handle, self.opened.lake))
         self.spark: Any = self.handle.spark

@@ -60,10 +60,10 @@ def merge_once(way: str, work: Path) -> None:
         local_catalog_conf(root / "catalog.db", root / "warehouse"), root / "spark.log", little=True
     )
     plan = launch_plan(settings)
-    ways = attempts(plan, archive_for(cache_folder(), plan.java, plan.class_path))
+    conf = session_conf(settings, plan.folder.spark_local)
+    ways = attempts(plan, archive_for(cache_folder(), plan.java, plan.class_path), conf)
     if len(ways) != len(WAYS):
         raise common.BenchmarkError("there is no archive yet, or this Java cannot run spark-submit")
-    conf = session_conf(settings, plan.folder.spark_local)
     handle = first_that_works(plan, conf, [ways[WAYS.index(way)]])
     spark = handle.spark
     spark.sql("CREATE NAMESPACE lake.shop")
