@@ -205,7 +205,7 @@ OTHER = [
     ),
     ("SELECT my_udf(a) AS x FROM s.t", "the function my_udf at line 1, which lakesmith does not know"),
     ("SELECT f.upper(a) AS x FROM s.t", "the function upper at line 1, which lakesmith does not know"),
-    ("SELECT id FROM range(3)", "FROM something that is no table at line 1"),
+    ("SELECT id FROM range(3)", "FROM something other than a table at line 1"),
     ("SELECT 1 AS a", "a SELECT that reads no table"),
     ("WITH c AS (SELECT a FROM s.u)\nSELECT a FROM s.t", "s.u at line 1, which is not read row by row"),
     ("FROM s.t |> SELECT a", "the pipe |> at line 1"),

@@ -39,7 +39,7 @@ TYPOS: list[tuple[str, str, int, int, str, str, str | None]] = [
     ("WHERE twice", "SELECT id\nFROM s.o\nWHERE a = 1\nWHERE b = 2", 4, 1, "there is a second WHERE", "WHERE b = 2", LOOK),
     ("an open CASE", "SELECT CASE WHEN a THEN 2\nFROM s.o", 1, 25, "a CASE is not closed with END", "2", LOOK),
     ("a CAST without AS", "SELECT CAST(id int)\nFROM s.o", 1, 16, "a CAST has no AS: write CAST(value AS type)", "int)", LOOK),
-    ("a type that is none", "SELECT CAST(id AS itn)\nFROM s.o", 1, 19, "this is no type", "itn)", LOOK),
+    ("a type that is none", "SELECT CAST(id AS itn)\nFROM s.o", 1, 19, "this is not a type", "itn)", LOOK),
     ("WITH without parentheses", "WITH a AS SELECT 1 AS x\nSELECT x FROM a", 1, 11, "a ( is missing before this", "SELECT 1 AS x", LOOK),
     ("a comment of another language", "SELECT id # of the order\nFROM s.o", 1, 11, "# begins no comment", "# of the order", "comments begin with --"),
 ]  # fmt: skip
