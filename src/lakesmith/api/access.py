@@ -1,4 +1,4 @@
-"""Access to one project: its files, its lake and its Spark session, shared by the calls of a ``Lakehouse``."""
+"""Access to one project, its lake and its Spark session, shared by the calls of a ``Lakehouse``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GiveUp = Callable[[threading.Event], None]
 """Ends a call early: told when the call has ended, it may try until then."""
 
 PATIENCE_SECONDS = 10.0
-"""Seconds that an interrupt waits for the work it ends; then, or at a second one, the work ends in the background."""
+"""Seconds that an interrupt waits for the work it ends; then the work ends in the background."""
 
 
 def finish(_ended: threading.Event) -> None:
@@ -55,10 +55,7 @@ class Calls:
         self._interrupted = threading.local()
 
     def do(self, call: Callable[[], T], give_up: GiveUp = finish) -> T:
-        """What ``call`` gives or raises; first waits for a call of this thread that was interrupted and is still ending.
-
-        Whatever is raised in this thread meanwhile has ``give_up`` end the call.
-        """
+        """Makes a call once an interrupted one of this thread has ended; an interrupt calls ``give_up``."""
         ending: threading.Thread | None = getattr(self._interrupted, "ending", None)
         if ending is not None:
             ending.join()
@@ -187,7 +184,7 @@ class Access:
         return self.do_in_spark(session, lambda: work(session))
 
     def alone(self, opened: Opened, command: str, wait: float = 0.0) -> AbstractContextManager[ProjectLock]:
-        """Locks the lake for a command. Raises LockedError LS701, LS703 if another holds it after ``wait`` seconds."""
+        """Locks the lake. Raises LockedError LS701, LS703 if another holds it after ``wait`` seconds."""
         return Claim(opened.lake, command, wait, self.notice_waiting).both()
 
     def notice_waiting(self, holder: str) -> None:
@@ -266,7 +263,7 @@ class Access:
 
 
 def unforeseen_in(access: Access | None, error: Exception) -> Problem:
-    """LS900 for an error that nobody foresaw; its stack trace goes to the project's logs, if there is a project here."""
+    """LS900 for an error that nobody foresaw; its stack trace goes to the project's logs, if there is one."""
     project = access.project if access else None
     secrets = project.secrets if project else ()
     if os.environ.get(DEBUG) == "1":

@@ -36,7 +36,7 @@ class Diff:
     """The rows that changed in a table between two snapshots.
 
     Attributes:
-        counts: how many rows were inserted, deleted and updated, and in how many of the updated ones a column differs.
+        counts: the rows inserted, deleted and updated; of the updated ones, in how many a column differs.
         columns: the columns of ``rows``, which are the first ones, and their Spark SQL ``types``.
         is_cut: whether there are more rows.
     """

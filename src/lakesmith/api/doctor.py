@@ -279,7 +279,8 @@ def _place(project: Project, place: str) -> Iterator[Check]:
     answer = probe(place, project.target.store)
     if answer.refused:
         hint = (
-            "check the bucket's name, the region and the endpoint, and that these credentials have s3:ListBucket on it,"
+            "check the bucket's name, the region and the endpoint, and that these credentials have"
+            " s3:ListBucket on it,"
             " s3:GetObject, s3:PutObject and s3:DeleteObject below it"
         )
         yield Check("warehouse", Verdict.PROBLEM, f"{place}: {answer.refused}", hint)

@@ -1,4 +1,4 @@
-"""What ``doctor`` looks at on the machine: Python, Java, jars, the archive, memory and disks. No JVM is started."""
+"""The checks of ``doctor`` on the machine: Python, Java, jars, the archive, memory and disks."""
 
 from __future__ import annotations
 

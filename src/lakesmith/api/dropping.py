@@ -40,7 +40,7 @@ class DropPreview:
         rows: the rows of the table; None if that is not known.
         sidecars: what is dropped with it, in words.
         readers: the tables whose queries read it, and where.
-        declared_in: the file that declares it, None if no file does; ``next_run`` says what the next run makes of it.
+        declared_in: the file that declares it, if any; ``next_run`` says what the next run does.
     """
 
     table: TableName
@@ -66,7 +66,7 @@ class DropPreview:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A table that was dropped: the entries that the catalog lost, and the folders whose files are still there."""
+    """A table that was dropped: the removed entries of the catalog, and the folders with files left."""
 
     table: TableName
     tables: tuple[TableName, ...]
@@ -159,7 +159,7 @@ def _drop(access: Access, preview: DropPreview) -> Dropped:
     if purge:
         begin(state_dir, Unfinished(_command(name, purge), (str(name),), tuple(map(str, folders))))
     change_entries(lake.catalog, found.entries, ())
-    # Killed before this, the table counts as lost, which a run says: better than one that is marked and still there.
+    # Killed before this, the table counts as lost, which a run says: better than marked and still there.
     for folder, uuid in found.folders:
         for each in [uuid] if uuid is not None else tables_in(folder):
             mark(folder, each, None)

@@ -1,4 +1,4 @@
-"""The work of an erasure: finds the persons, erases them from tables and landing files, and looks for what is left."""
+"""The work of an erasure: finds the persons, erases them, and looks for what is left."""
 
 from __future__ import annotations
 

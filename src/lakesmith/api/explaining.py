@@ -55,7 +55,7 @@ def explain_code(code: str) -> ExplainedCode:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One table: its definition, its status, its state in the lake (None: not built yet), and how it is refreshed."""
+    """One table: its definition, its status, its state in the lake (None: not built), and its refresh."""
 
     node: Node
     status: TableStatus

@@ -39,7 +39,8 @@ _SELECTS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query's text; ``as_of``: the snapshot of each of its tables, None: as they are now; ``little``: so is what it reads.
+    """A query's text; ``as_of``: the snapshot of each of its tables, None: as they are now; ``little``: so is
+    what it reads.
 
     ``others``: where the metadata is of tables that are others'.
     """
@@ -53,8 +54,8 @@ class Question:
 def ask(opened: Opened, sql: str, as_of: str | None) -> Question:
     """The query, looked at.
 
-    Raises UsageError LS240 (a table that is not there), LS241 (no SELECT), LS245 (one that calls code), LS243 (SQL that cannot be followed
-    to the past), LS244 (no SQL), LS230, LS231 (no such point of the past).
+    Raises UsageError LS240 (a table that is not there), LS241 (no SELECT), LS245 (one that calls code), LS243
+    (SQL that cannot be followed to the past), LS244 (no SQL), LS230, LS231 (no such point of the past).
     """
     _require_select(sql)
     analysis = _analysed(sql, strict=as_of is not None)
@@ -102,7 +103,7 @@ def _require_select(sql: str) -> None:
 
 
 def _analysed(sql: str, strict: bool) -> SqlAnalysis | None:
-    """What the text says of its tables. Without ``strict``, None for what cannot be followed: Spark sees to it."""
+    """Analyses the text. Without ``strict``, returns None for what cannot be followed: Spark parses it."""
     from lakesmith.sql.analysis import analyse
     from lakesmith.sql.tokens import SqlParseError
 
@@ -144,7 +145,7 @@ def _resolved(
 
 
 def _tables(analysis: SqlAnalysis) -> Iterator[TableName]:
-    """The tables of the lake that the query names; metadata tables (``bronze.orders.files``) are left to Spark."""
+    """The tables that the query names, except metadata tables (``bronze.orders.files``)."""
     for reference in analysis.references:
         parts = reference.parts
         if len(parts) == 2:
@@ -171,7 +172,7 @@ def _is_little(opened: Opened, analysis: SqlAnalysis | None) -> bool:
 class Rows:
     """The rows of a query, read when one of the methods is called.
 
-    Each raises UsageError LS244 for a query that Spark refuses, RunError with the root cause where it fails. Ctrl-C ends the query.
+    Each raises UsageError LS244 for a query that Spark refuses, RunError with the root cause if it fails.
     """
 
     _session: SessionHandle
@@ -219,7 +220,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the project: ``name`` is ``layer.name``. ``as_of``: a time, a tag or a snapshot's id; None: now."""
+    """A table of the project. ``as_of``: a time, a tag or a snapshot's id; None: now."""
 
     _query: Callable[..., Rows]
     name: str

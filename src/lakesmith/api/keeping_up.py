@@ -1,4 +1,4 @@
-"""``up``, which takes events and keeps a project up to date; ``send``, which posts events to it; and ``stop``."""
+"""``up``, which takes events and refreshes tables; ``send``, which posts events to it; and ``stop``."""
 
 from __future__ import annotations
 

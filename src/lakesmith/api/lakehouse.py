@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 class Lakehouse(Changing):
     """A project on one of its targets. Each call reads the project's files and the lake's state anew.
 
-    The Spark session starts when a call first needs it, and stays until ``close`` or the end of the ``with`` block. A
-    process has one Spark session; a caller that has one passes it as ``spark``. Every call raises ``LakesmithError``
-    with its ``problems``. Ctrl-C, or another exception in the caller's thread, ends the call under way: it is raised
-    once the call has ended, after ten seconds, or at a second one.
+    The Spark session starts when a call first needs it, and stays until ``close`` or the end of the ``with``
+    block. A process has one Spark session; a caller that has one passes it as ``spark``. Every call raises
+    ``LakesmithError`` with its ``problems``. Ctrl-C, or another exception in the caller's thread, ends the
+    call under way: it is raised once the call has ended, after ten seconds, or at a second one.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Lakehouse(Changing):
         return self.access.lost_spark
 
     def tables(self, *select: str) -> Mapping[str, tuple[str, ...]]:
-        """Returns the selected tables (all, without a pattern) in dependency order, each with the tables it reads.
+        """Returns the selected tables in dependency order, each with the tables it reads.
 
         Example:
             print(shop.tables("gold.*"))
@@ -126,9 +126,9 @@ class Lakehouse(Changing):
         return run(self.access, select, full_refresh, approve, wait, on_event)
 
     def query(self, sql: str, as_of: str | None = None) -> Rows:
-        """Returns the rows of a SELECT over the lake's tables (``bronze.orders``), now or as of a time, tag or snapshot.
+        """Returns the rows of a SELECT over the lake's tables, now or as of a time, tag or snapshot.
 
-        Raises UsageError LS24x if the text is no such query, LS23x if ``as_of`` is no point in time of the tables.
+        Raises UsageError LS24x if the text is no such query, LS23x if ``as_of`` is no point in time.
 
         Example:
             print(shop.query("SELECT count(*) AS n FROM silver.customers").arrow().to_pylist())
@@ -143,8 +143,9 @@ class Lakehouse(Changing):
     def diff(self, table: str, begin: str, end: str | None = None, *, limit: int | None = None) -> Diff:
         """Returns the rows that changed in a table between two points of its past: snapshots, tags or times.
 
-        ``end``: None: now. ``limit``: the most rows; None: all. Raises UsageError LS201, LS205, LS221 (an external table),
-        LS230, LS231 (no such point), LS255 (never written), RunError LS622 and with Spark's root cause.
+        ``end``: None: now. ``limit``: the most rows; None: all. Raises UsageError LS201, LS205, LS221 (an
+        external table), LS230, LS231 (no such point), LS255 (never written), RunError LS622 and with Spark's
+        root cause.
 
         Example:
             oldest = shop.history("silver.customers").points[-1].line
@@ -218,7 +219,8 @@ class Lakehouse(Changing):
     ) -> Change[FileChange, FilesChanged]:
         """Prepares to skip files from now on (their rows stay), and to forget files (their rows are deleted).
 
-        Raises UsageError LS210 to LS215; ``apply`` also LockedError LS701, RunError LS612 and with Spark's root cause.
+        Raises UsageError LS210 to LS215; ``apply`` also LockedError LS701, RunError LS612 and with Spark's
+        root cause.
 
         Example:
             change = shop.change_files("bronze.orders", skip=["orders_20240531_22.csv"])
@@ -229,7 +231,7 @@ class Lakehouse(Changing):
         return change_files(self.access, table, skip, forget, on_event)
 
     def explain(self, table: str) -> Explained:
-        """Returns how a table is refreshed, why not better, and where its settings come from. Starts no Spark.
+        """Returns how a table is refreshed, why not better, and the places of its settings.
 
         Example:
             print(shop.explain("gold.customers_by_city_month").refresh.how)
@@ -295,8 +297,8 @@ class Lakehouse(Changing):
     ) -> RunResult:
         """Validates bad rows again by the table's present definition: good ones go into the table, once.
 
-        A derived table is recomputed from its inputs. Raises UsageError LS226 if only some of its rows are asked for,
-        and as ``run``.
+        A derived table is recomputed from its inputs. Raises UsageError LS226 if only some of its rows are
+        asked for, and as ``run``.
 
         Example:
             shop.quarantine_replay("bronze.orders")
@@ -327,10 +329,10 @@ class Lakehouse(Changing):
         return drop(self.access, table, BadRows(batch, reason, file), wait, on_event)
 
     def drop(self, table: str, *, purge: bool = False) -> Change[DropPreview, Dropped]:
-        """Prepares to drop a table with its file ledger, quarantine and tombstones; ``purge`` deletes its files too.
+        """Prepares to drop a table with its sidecars; ``purge`` deletes its files too.
 
-        Raises UsageError LS250 (no such table), StateError LS503 (another project's), LS513 (another change was begun
-        and not finished), EnvironmentProblem LS328 (a catalog of its own).
+        Raises UsageError LS250 (no such table), StateError LS503 (another project's), LS513 (another change
+        was begun and not finished), EnvironmentProblem LS328 (a catalog of its own).
 
         Example:
             change = shop.drop("gold.customers_by_city_month")
@@ -359,9 +361,10 @@ class Lakehouse(Changing):
 def open_lakehouse(
     folder: str | Path = ".", target: str | None = None, spark: SparkSession | None = None
 ) -> Lakehouse:
-    """Opens the project in ``folder`` on a target; None: its default one. Raises ProjectError with every problem found.
+    """Opens the project in ``folder`` on a target (None: its default). Raises ProjectError with all problems.
 
-    ``spark``: a session of the caller. Work is done in a child of it with settings of its own, and it is never stopped.
+    ``spark``: a session of the caller. Work is done in a child of it with settings of its own, and it is
+    never stopped.
     """
     lake = Lakehouse(folder, target, spark)
     lake.access.opened()

@@ -1,4 +1,4 @@
-"""The embedded catalog and the project's files, valid or not: what ``drop``, ``rename``, ``register`` and ``relocate`` change."""
+"""The embedded catalog and the project's files, valid or not, for ``drop``, ``rename`` and ``register``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lakesmith.sql.analysis import SqlAnalysis, SqlParseError, analyse
 
 @dataclass(frozen=True)
 class LocalLake:
-    """A project as far as it can be read, and its catalog: a half-finished rename leaves references to nothing."""
+    """A project as far as it can be read (a half-finished rename breaks references), and its catalog."""
 
     loaded: LoadedProject
     catalog: LocalCatalog
@@ -36,7 +36,7 @@ class LocalLake:
         return self.loaded.project
 
     def state(self, name: TableName) -> TableState | None:
-        """The table, None when there is none or when its metadata cannot be read. Raises StateError LS503 for another's."""
+        """The table; None if it is missing or unreadable. Raises StateError LS503 for another project's."""
         try:
             state = self.catalog.table(name.layer, name.name)
         except StateError:
@@ -74,7 +74,7 @@ def _analysed(query: object) -> SqlAnalysis | None:
 def open_local(access: Access) -> LocalLake:
     """Opens the project with its embedded catalog.
 
-    Raises ProjectError when it has no name or target, EnvironmentProblem LS328 for a target with a catalog of its own.
+    Raises ProjectError if it has no name or target, EnvironmentProblem LS328 if its catalog is not embedded.
     """
     root = access.folder
     loaded = load_cached(FolderFiles(root), access.target, os.environ, scratch_folder(root) / CACHE)

@@ -1,4 +1,4 @@
-"""Maintenance of tables: small files compacted, deletes applied, old snapshots expired, old files rewritten."""
+"""Maintenance: small files compacted, deletes applied, old snapshots expired, old files rewritten."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def is_derived(access: Access, table: str) -> bool:
 
 
 def replay(access: Access, table: str, chosen: BadRows, wait: float, on_event: Listener | None) -> RunResult:
-    """Validates bad rows again; a derived table is rebuilt from its inputs. Raises UsageError LS226 for some of its rows."""
+    """Validates bad rows again; a derived table is rebuilt. Raises UsageError LS226 for some of its rows."""
     opened = access.opened()
     name = opened.one(table)
     if opened.graph.node(name).definition.is_sourced:

@@ -53,7 +53,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The selected tables, the process of ``lakesmith up`` (None: none runs), and the erasures that were not finished."""
+    """The selected tables, the process of ``up`` (None: none runs), and the unfinished erasures."""
 
     tables: tuple[TableStatus, ...]
     up: UpState | None
@@ -182,7 +182,8 @@ def _range(record: Record, pin: Pin, seen: Pin | None) -> str:
     if record.kind == "sums" and seen is not None:
         if seen.snapshot == pin.snapshot:
             return f"at snapshot {pin.snapshot}, to join with what changed"
-        return f"at snapshot {pin.snapshot}, what changed since {seen.snapshot} and the groups of which that does not tell all"
+        since = f"what changed since {seen.snapshot} and the groups of which that does not tell all"
+        return f"at snapshot {pin.snapshot}, {since}"
     return f"in full, at snapshot {pin.snapshot}"
 
 

@@ -1,4 +1,4 @@
-"""Tables found in the warehouse: entered in a catalog that was lost, or made the project's own after a copy or a move."""
+"""Tables found in the warehouse: entered in a lost catalog, or made the project's own after a copy."""
 
 from __future__ import annotations
 

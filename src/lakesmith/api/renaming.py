@@ -145,7 +145,7 @@ def _cannot_be_called(new: TableName, found: str) -> UsageError:
 
 
 def _rename(lake: LocalLake, preview: Renamed) -> Renamed:
-    """Changes the catalog's entries in one transaction, then moves the files. It notes first what it begins."""
+    """Notes what it begins, changes the catalog's entries in one transaction, then moves the files."""
     done, entries = _prepared(lake, preview.old, preview.new)
     state_dir, root = lake.project.state_dir, lake.project.root
     begin(state_dir, Unfinished(_command(done.old, done.new), (str(done.old), str(done.new))))

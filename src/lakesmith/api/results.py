@@ -47,8 +47,8 @@ class Change(Generic[P, R]):
     def apply(self) -> R:
         """Makes the change under the lock of the lake.
 
-        Raises StateError LS511 if a table has another head than when the change was prepared, LockedError LS701 while
-        another process holds the lake, and whatever making the change raises.
+        Raises StateError LS511 if a table has another head than when the change was prepared, LockedError
+        LS701 while another process holds the lake, and whatever making the change raises.
         """
         with self._locked():
             require_same_heads(self.heads, self._heads_now())

@@ -41,10 +41,11 @@ from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.project.definitions import TableName
 
 __all__ = [
-    "Account", "BatchReport", "EngineStarted", "EngineStarting", "Event", "Listener", "LockWaiting", "PhaseStarted", "RunFailed",
-    "RunFinished", "RunResult", "Strategy", "TableCurrent", "TableFailed", "TableHeld", "TableName", "TablePublished",
-    "TableRedone", "TableStarted", "TableStep", "account_in_words", "event_to_dict", "run", "run_decided", "step_to_dict",
-    "versions_in_words", "waiting_for_approval",
+    "Account", "BatchReport", "EngineStarted", "EngineStarting", "Event", "Listener", "LockWaiting",
+    "PhaseStarted", "RunFailed", "RunFinished", "RunResult", "Strategy", "TableCurrent", "TableFailed",
+    "TableHeld", "TableName", "TablePublished", "TableRedone", "TableStarted", "TableStep",
+    "account_in_words", "event_to_dict", "run", "run_decided", "step_to_dict", "versions_in_words",
+    "waiting_for_approval",
 ]  # fmt: skip
 
 

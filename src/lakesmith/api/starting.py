@@ -95,7 +95,7 @@ class NewProject:
 
 
 def init(*names: str) -> NewProject:
-    """Makes a project: ``init("folder")`` an empty one, ``init("example", "folder")`` a copy of a shipped example.
+    """Makes a project: ``init("folder")`` an empty one, ``init("example", "folder")`` a copy of an example.
 
     Raises UsageError LS206 to LS209, EnvironmentProblem LS327 for a folder that cannot be made.
     """

@@ -23,18 +23,18 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C: 128 and the signal's number, as shells count."""
 
 PIPE_CLOSED = 1
-"""The exit code when the reader of the output went away, as Click has it and Python's documentation advises."""
+"""The exit code when the reader of the output went away, as Python's documentation advises."""
 
 _opened: list[Access] = []
 
 
 def remember(access: Access) -> None:
-    """Notes the project of the command: its secrets must not get into a log, and the log belongs in its folder."""
+    """Notes the project of the command: its secrets stay out of logs, and the log is in its folder."""
     _opened[:] = [access]
 
 
 def guarded(call: Callable[[], object], arguments: Sequence[str]) -> int:
-    """Calls a command and returns the exit code; errors are shown on stderr, with ``--json`` as data on stdout."""
+    """Calls a command and returns the exit code; shows errors on stderr, with ``--json`` on stdout."""
     try:
         code = _outcome(call, "--json" in arguments)
         sys.stdout.flush()

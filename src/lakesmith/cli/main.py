@@ -64,6 +64,6 @@ for _name, _help in commands.COMMANDS.items():
 
 def main() -> None:
     """Runs the command line; ends the process with the exit code of ``lakesmith.errors``."""
-    # Arrow's own allocator keeps what threads that ended had taken: a process that stays would grow with each batch.
+    # Arrow's own allocator keeps the memory of ended threads: a long process would grow with each batch.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     sys.exit(guarded(lambda: app(prog_name="lakesmith", standalone_mode=False), sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""The Lakehouse of a command: it says on stderr what a call waits for, and may leave Spark warm for the next command."""
+"""The Lakehouse of a command: it shows waits on stderr, and may leave Spark warm for the next one."""
 
 from __future__ import annotations
 

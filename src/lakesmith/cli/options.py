@@ -1,4 +1,4 @@
-"""The arguments and options that several commands have, and the app that a command's file makes of its own."""
+"""The arguments and options of several commands, and the app that a command's file has."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ HERE = Path()
 
 
 def command_app() -> typer.Typer:
-    """The app of a command's file. What ``--help`` says of the command itself stands in ``commands.COMMANDS``."""
+    """The app of a command's file; the command's help is in ``commands.COMMANDS``."""
     return typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None)

@@ -1,4 +1,4 @@
-"""Wrong calls of the command line, in lakesmith's own words: unknown commands and options with the nearest one."""
+"""Wrong calls of the command line: unknown commands and options with the nearest one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lakesmith.errors import Problem
 
 ClickUsageError: Any = typer.BadParameter.__mro__[1]
 ClickProblem: Any = ClickUsageError.__mro__[1]
-"""The base of Click's errors. Typer brings a Click of its own in newer versions, so it is found through Typer."""
+"""The base of Click's errors, found through Typer: newer versions bring a Click of their own."""
 
 
 def usage_problem(error: Any) -> Problem:

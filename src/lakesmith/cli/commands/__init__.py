@@ -1,4 +1,4 @@
-"""The commands, each in the file of its name or of its kin; a file is imported only when its command is called."""
+"""The commands; a file is imported only when its command is called."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMANDS: Final = {
     "history": "Show a table's batches, with the snapshots that query --as-of accepts.",
     "files": "Show which landing files were ingested, when and by which batch; skip or forget some.",
     "query": "Run a query on current tables, or on tables at a point in time.",
-    "connect": "Print the configuration with which another engine reads the tables: DuckDB, Trino and others.",
+    "connect": "Print the configuration for another engine that reads the tables: DuckDB, Trino and others.",
     "verify": "Compute derived tables again from the snapshots that they have read, and compare.",
     "rollback": "Set a table and its progress back to an earlier point in time.",
     "release": "Resume refreshing a table that `rollback --hold` froze.",
@@ -44,7 +44,7 @@ HOMES: Final = {
     "stop": "run",
     "version": "doctor",
 }
-"""The files of commands that share one: its ``app`` is the command of the file's name, ``untag_app`` the other."""
+"""The files of commands that share one: ``app`` is the command of its name, ``untag_app`` the other."""
 
 
 def app_of(name: str) -> Any:

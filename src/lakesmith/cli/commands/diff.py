@@ -10,33 +10,24 @@ import typer
 
 from lakesmith.api.comparing import Diff
 from lakesmith.api.words import count
+from lakesmith.cli import options as opt
 from lakesmith.cli.asking import show
 from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import (
-    HERE,
-    FormatOption,
-    JsonOption,
-    ProjectOption,
-    RowsOption,
-    TableArgument,
-    TargetOption,
-    command_app,
-)
 from lakesmith.cli.render.query_output import Shown, write_rows
 
-app = command_app()
+app = opt.command_app()
 
 
 @app.command()
 def diff(
-    table: TableArgument,
+    table: opt.TableArgument,
     begin: Annotated[str, typer.Argument(help="A snapshot, a tag or a moment.", show_default=False)],
     end: Annotated[str | None, typer.Argument(help="Another, later one; none: now.")] = None,
-    output: FormatOption = "table",
-    limit: RowsOption = None,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    output: opt.FormatOption = "table",
+    limit: opt.RowsOption = None,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Prints what changed. Raises UsageError LS242 for an unknown format, and as ``Lakehouse.diff``."""
     shown = Shown("json" if json else output, limit)

@@ -9,29 +9,21 @@ import typer
 
 from lakesmith.api.dropping import Dropped, DropPreview
 from lakesmith.api.words import count
+from lakesmith.cli import options as opt
 from lakesmith.cli.asking import apply_agreed, show
 from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    TableArgument,
-    TargetOption,
-    YesOption,
-    command_app,
-)
 
-app = command_app()
+app = opt.command_app()
 
 
 @app.command()
 def drop(
-    table: TableArgument,
+    table: opt.TableArgument,
     purge: Annotated[bool, typer.Option("--purge", help="Delete its data files, too.")] = False,
-    yes: YesOption = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    yes: opt.YesOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Drops a table after asking."""
     change = open_lake(project, target).drop(table, purge=purge)

@@ -9,28 +9,19 @@ import typer
 
 from lakesmith.api.erasing import ErasurePreview, LandingChange, Readmitted, Receipt
 from lakesmith.api.words import count, listed
+from lakesmith.cli import options as opt
 from lakesmith.cli.asking import apply_agreed, show
 from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    TableArgument,
-    TargetOption,
-    WaitOption,
-    YesOption,
-    command_app,
-)
 from lakesmith.cli.render.run_view import stray_prints_to_stderr
 
-app = command_app()
+app = opt.command_app()
 
 _OUTCOMES = {"rewritten": "is rewritten without them", "kept": "is kept, as declared"}
 
 
 @app.command()
 def erase(
-    table: TableArgument,
+    table: opt.TableArgument,
     where: Annotated[
         str,
         typer.Option("--where", help='Whose rows: "email = \'a@b.c\'", "id IN (1, 2)".', show_default=False),
@@ -46,11 +37,11 @@ def erase(
         list[str] | None,
         typer.Option("--except", help="Leave this table out: the columns mean something else in it."),
     ] = None,
-    yes: YesOption = False,
-    wait: WaitOption = 0.0,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    yes: opt.YesOption = False,
+    wait: opt.WaitOption = 0.0,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Erases people's rows after asking; 1 if something is left, which the receipt names."""
     with open_lake(project, target) as lake, stray_prints_to_stderr(json):

@@ -98,7 +98,8 @@ def _now(status: TableStatus) -> Iterator[str]:
         yield "not built yet"
         return
     rows = "unknown" if status.rows is None else f"{status.rows:,}"
-    yield f"{rows} rows, {'unknown' if status.quarantined is None else f'{status.quarantined:,}'} in quarantine"
+    bad = "unknown" if status.quarantined is None else f"{status.quarantined:,}"
+    yield f"{rows} rows, {bad} in quarantine"
 
 
 def _format(explained: Explained) -> Iterator[str]:

@@ -19,21 +19,12 @@ from lakesmith.api.quarantine import (
 )
 from lakesmith.api.running import Listener, RunResult
 from lakesmith.api.words import count, moment
+from lakesmith.cli import options as opt
 from lakesmith.cli.asking import agreed, show
 from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    TableArgument,
-    TargetOption,
-    WaitOption,
-    YesOption,
-    command_app,
-)
 from lakesmith.cli.render.run_view import run_shown
 
-app = command_app()
+app = opt.command_app()
 
 Batch = Annotated[int | None, typer.Option(help="Only rows that this batch found.")]
 Reason = Annotated[str | None, typer.Option(help="Only rows with this text in one of their reasons.")]
@@ -47,21 +38,23 @@ _WIDTH = 200
 
 
 @app.command("list")
-def list_(project: ProjectOption = HERE, target: TargetOption = None, json: JsonOption = False) -> None:
+def list_(
+    project: opt.ProjectOption = opt.HERE, target: opt.TargetOption = None, json: opt.JsonOption = False
+) -> None:
     """Show how many rows of each table are in quarantine, and why."""
     show(open_lake(project, target).quarantine(), json, _summary_lines)
 
 
 @app.command("show")
 def show_(
-    table: TableArgument,
+    table: opt.TableArgument,
     batch: Batch = None,
     reason: Reason = None,
     file: File = None,
     limit: Annotated[int, typer.Option(help="The most rows to show; 0: all.")] = 20,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Show bad rows of a table, with everything that is wrong with each."""
     lake = open_lake(project, target)
@@ -71,14 +64,14 @@ def show_(
 
 @app.command()
 def replay(
-    table: TableArgument,
+    table: opt.TableArgument,
     batch: Batch = None,
     reason: Reason = None,
     file: File = None,
-    wait: WaitOption = 0.0,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    wait: opt.WaitOption = 0.0,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Validate bad rows again by the table's present definition: good ones go into the table, once."""
     whole = (batch, reason, file) == (None, None, None)
@@ -93,15 +86,15 @@ def replay(
 
 @app.command()
 def drop(
-    table: TableArgument,
+    table: opt.TableArgument,
     batch: Batch = None,
     reason: Reason = None,
     file: File = None,
-    yes: YesOption = False,
-    wait: WaitOption = 0.0,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    yes: opt.YesOption = False,
+    wait: opt.WaitOption = 0.0,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Take bad rows out of quarantine for good, on record."""
     chosen: dict[str, Any] = {"batch": batch, "reason": reason, "file": file}

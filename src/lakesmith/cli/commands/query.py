@@ -7,19 +7,11 @@ from typing import Annotated
 
 import typer
 
+from lakesmith.cli import options as opt
 from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import (
-    HERE,
-    FormatOption,
-    JsonOption,
-    ProjectOption,
-    RowsOption,
-    TargetOption,
-    command_app,
-)
 from lakesmith.cli.render.query_output import Shown, write_result
 
-app = command_app()
+app = opt.command_app()
 
 
 @app.command()
@@ -29,13 +21,13 @@ def query(
         str | None,
         typer.Option("--as-of", help="A snapshot, a tag or a moment: 2026-01-31T12:30, '2 hours ago'."),
     ] = None,
-    output: FormatOption = "table",
-    limit: RowsOption = None,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    output: opt.FormatOption = "table",
+    limit: opt.RowsOption = None,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
-    """Runs the query and prints its rows. Raises UsageError LS242 for an unknown format, and as ``Lakehouse.query``."""
+    """Prints the rows. Raises UsageError LS242 for an unknown format, and as ``Lakehouse.query``."""
     shown = Shown("json" if json else output, limit)
     shown.require_known()
     with open_lake(project, target) as lake:

@@ -8,29 +8,21 @@ from typing import Annotated
 import typer
 
 from lakesmith.api.renaming import Renamed
+from lakesmith.cli import options as opt
 from lakesmith.cli.asking import apply_agreed, show
 from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    TableArgument,
-    TargetOption,
-    YesOption,
-    command_app,
-)
 
-app = command_app()
+app = opt.command_app()
 
 
 @app.command()
 def rename(
-    old: TableArgument,
+    old: opt.TableArgument,
     new: Annotated[str, typer.Argument(help="Its new name: bronze.sales.", show_default=False)],
-    yes: YesOption = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    yes: opt.YesOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Renames a table after asking."""
     change = open_lake(project, target).rename(old, new)

@@ -9,26 +9,17 @@ import typer
 
 from lakesmith.api.past import RollbackPreview, RolledBack
 from lakesmith.api.words import count, moment
+from lakesmith.cli import options as opt
 from lakesmith.cli.asking import apply_agreed, show
 from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    TableArgument,
-    TargetOption,
-    WaitOption,
-    YesOption,
-    command_app,
-)
 
-app = command_app()
-release_app = command_app()
+app = opt.command_app()
+release_app = opt.command_app()
 
 
 @app.command()
 def rollback(
-    table: TableArgument,
+    table: opt.TableArgument,
     to: Annotated[str, typer.Option("--to", help="A snapshot, a tag or a time, as query --as-of takes it.")],
     with_downstream: Annotated[
         bool, typer.Option("--with-downstream", help="Move the tables below as well.")
@@ -37,11 +28,11 @@ def rollback(
     lossy: Annotated[
         bool, typer.Option("--lossy", help="Also where files taken since are gone, with their rows.")
     ] = False,
-    yes: YesOption = False,
-    wait: WaitOption = 0.0,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    yes: opt.YesOption = False,
+    wait: opt.WaitOption = 0.0,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Sets a table back after asking."""
     with open_lake(project, target) as lake:
@@ -103,11 +94,11 @@ def _done(done: RolledBack) -> Iterator[str]:
 
 @release_app.command()
 def release(
-    table: TableArgument,
-    wait: WaitOption = 0.0,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    table: opt.TableArgument,
+    wait: opt.WaitOption = 0.0,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Releases a table."""
     with open_lake(project, target) as lake:

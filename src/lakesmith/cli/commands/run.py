@@ -10,21 +10,13 @@ import typer
 
 from lakesmith.api.running import waiting_for_approval
 from lakesmith.api.words import listed
+from lakesmith.cli import options as opt
 from lakesmith.cli.asking import asks
 from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    SelectArgument,
-    TargetOption,
-    WaitOption,
-    command_app,
-)
 from lakesmith.cli.render.run_view import run_shown
 
-app = command_app()
-stop_app = command_app()
+app = opt.command_app()
+stop_app = opt.command_app()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +31,7 @@ class RunOptions:
 
 @app.command()
 def run(
-    select: SelectArgument = None,
+    select: opt.SelectArgument = None,
     full_refresh: Annotated[
         list[str] | None, typer.Option("--full-refresh", help="A derived table to rebuild from its inputs.")
     ] = None,
@@ -47,10 +39,10 @@ def run(
         list[str] | None,
         typer.Option("--approve", help="A table that may lose what plan says that its change takes away."),
     ] = None,
-    wait: WaitOption = 0.0,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    wait: opt.WaitOption = 0.0,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Runs the selected tables."""
     options = RunOptions(tuple(select or ()), tuple(full_refresh or ()), tuple(approve or ()), wait)
@@ -80,7 +72,7 @@ def run_command(root: Path, target: str | None, options: RunOptions, as_json: bo
 
 
 @stop_app.command()
-def stop(project: ProjectOption = HERE, target: TargetOption = None) -> None:
+def stop(project: opt.ProjectOption = opt.HERE, target: opt.TargetOption = None) -> None:
     """Ends the warm JVM of the project; 1 if a process uses it."""
     found = open_lake(project, target).stop()
     if found.used_by is not None:

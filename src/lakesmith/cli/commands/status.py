@@ -55,7 +55,7 @@ def status_command(root: Path, target: str | None, patterns: tuple[str, ...], as
 
 
 def watch_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
-    """Draws the status each second until Ctrl-C. Raises UsageError LS228 where there is no terminal to draw on."""
+    """Draws the status each second until Ctrl-C. Raises UsageError LS228 without a terminal."""
     if as_json or not sys.stdout.isatty():
         found = "--json" if as_json else "an output that is no terminal"
         hint = "lakesmith status --json prints the status once, as data"
@@ -102,7 +102,7 @@ def _with_up(found: Sequence[TableStatus], up: UpState | None) -> list[str]:
 
 
 def status_lines(found: Sequence[TableStatus], now_ms: int, keeper: str = "run") -> list[str]:
-    """The tables as a table of text, what to know of them below, and a closing line. ``keeper``: the command that brings them up to date."""
+    """The tables as text, notes, and a closing line. ``keeper``: the command that refreshes them."""
     if not found:
         return ["the project has no tables yet"]
     rows = [_row(status, now_ms) for status in found]

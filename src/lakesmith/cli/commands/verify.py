@@ -26,7 +26,7 @@ app = command_app()
 
 @dataclass
 class VerifyView:
-    """What is being verified, while it is: the live line of a terminal (``status``), a line a table on ``output``, or nothing."""
+    """Shows the table being verified: on a live line (``status``), as a line on ``output``, or not at all."""
 
     output: Output | None = None
     status: Status | None = None
@@ -120,4 +120,5 @@ def _closing(found: Sequence[Verification]) -> Iterator[str]:
     if not same:
         yield "nothing to verify"
         return
-    yield f"{count(same, 'table')} as {'its' if same == 1 else 'their'} inputs make {'it' if same == 1 else 'them'}"
+    their, them = ("its", "it") if same == 1 else ("their", "them")
+    yield f"{count(same, 'table')} as {their} inputs make {them}"

@@ -25,7 +25,7 @@ _NOTHING = ("", "")
 
 
 def plan_lines(plan: Sequence[Forecast]) -> list[str]:
-    """The plan as lines: each table, what would be done to it, what that costs and why; notes, problems and the sums."""
+    """The plan as lines: what would be done to each table, its cost and why; notes, problems, sums."""
     notes = [
         f"  note: {item.decision.name}: {note}"
         for item in plan
@@ -44,7 +44,7 @@ def plan_lines(plan: Sequence[Forecast]) -> list[str]:
 
 
 def _later(item: Forecast) -> Iterator[str]:
-    """What the batch of a table that waits for others will change; the notes of others are in their decisions."""
+    """The changes of a table that waits for its inputs; other tables have them in their decisions."""
     if not isinstance(item.decision, Waiting):
         return
     for change in item.changes:
@@ -55,7 +55,7 @@ def _later(item: Forecast) -> Iterator[str]:
 
 
 def _tables(plan: Sequence[Forecast]) -> list[str]:
-    """The tables in columns, those that are empty left out; in a paragraph each where the terminal is too narrow."""
+    """The tables in columns without empty ones; as paragraphs on a narrow terminal."""
     rows = [_row(item) for item in plan]
     kept = [at for at in range(len(_HEADER)) if at not in _AMOUNTS or any(row[at] for row in rows)]
     right = frozenset(at for at, column in enumerate(kept) if column in _AMOUNTS)
@@ -148,7 +148,7 @@ def _is_rebuilt(item: Forecast) -> bool:
 
 
 def _sums(busy: Sequence[Forecast]) -> str:
-    """All that is read: files, rows, bytes. ``at least``: of some it is not known; ``up to``, ``about``: they are no less."""
+    """All that is read: files, rows, bytes, with ``at least``, ``up to`` or ``about`` where not exact."""
     files = sum(item.cost.files for item in busy if item.cost)
     read = [_most(item) for item in busy]
     rows = [

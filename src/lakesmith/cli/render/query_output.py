@@ -1,7 +1,8 @@
 """A query's rows as text: a table for people; JSON and CSV with exact values.
 
-In JSON and CSV, decimals keep their digits (a JSON string), timestamps and dates are ISO 8601 (a ``timestamp`` in UTC,
-with ``Z``; a ``timestamp_ntz`` without a zone), binary is base64, and NaN and infinities are strings in JSON.
+In JSON and CSV, decimals keep their digits (a JSON string), timestamps and dates are ISO 8601 (a
+``timestamp`` in UTC, with ``Z``; a ``timestamp_ntz`` without a zone), binary is base64, and NaN and
+infinities are strings in JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _CONTROLS = dict.fromkeys((*range(32), 127), " ")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How rows are shown: in which of ``FORMATS``, and how many. ``limit`` None: all, of a table the first hundred; 0: all."""
+    """One of ``FORMATS``, and the most rows. ``limit`` None: all, but 100 in a table; 0: all."""
 
     output: str = "table"
     limit: int | None = None
@@ -140,7 +141,7 @@ def _shown(value: Any) -> str:
 
 
 def _narrowed(table: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """On a terminal that is too narrow, the widest columns are cut until a row fits a line. Elsewhere nothing is."""
+    """Cuts the widest columns until a row fits the terminal. Elsewhere nothing is cut."""
     width = terminal_width()
     widths = [max(len(row[number]) for row in table) for number in range(len(table[0]))]
     while width and sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > _NARROWEST:

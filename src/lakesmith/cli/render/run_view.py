@@ -1,4 +1,4 @@
-"""How a run looks: plain lines as things happen, one live line on a terminal, and a closing summary; or JSON lines."""
+"""A run as lines of text with a live line on a terminal and a closing summary, or as JSON lines."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class JsonView:
 
 @dataclass
 class TextView:
-    """Lines for people. ``status`` is the live line of a terminal: what each table is at, and the rows so far."""
+    """Lines for people. ``status``: the live line of a terminal, with each table's phase and rows."""
 
     output: Output = field(default_factory=Output)
     status: Status | None = None
@@ -233,7 +233,7 @@ def run_shown(
 def _interruptible(view: TextView | JsonView) -> Iterator[None]:
     """Ctrl-C ends running jobs and starts no more; a second one ends the process at once.
 
-    Nothing is lost by either: what is not published does not count, and the JVM ends with the process that started it.
+    Nothing is lost by either: what is not published does not count, and the JVM ends with its process.
     """
     interrupts: list[int] = []
 

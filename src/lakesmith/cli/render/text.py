@@ -23,7 +23,7 @@ def columns_aligned(rows: Sequence[tuple[str, ...]], right: frozenset[int] = fro
 
 
 def titled(title: str, lines: Iterable[str]) -> list[str]:
-    """A section: its title, its lines indented below it, and an empty line before; nothing when there are no lines."""
+    """A section: an empty line, its title, and its lines indented; nothing if there are no lines."""
     body = [f"  {line}" for line in lines]
     return ["", title, *body] if body else []
 
