@@ -17,7 +17,7 @@ from lakesmith.project.table_parts import partition_field
 from lakesmith.sql.model import Driven, SqlAnalysis
 
 _OF_THE_TABLE: Final = frozenset({"partition_by", "columns"})
-"""Settings that may also name a column which the table has besides those of its query. The others judge or order its rows."""
+"""Settings that may also name a column that the query does not give. The others check or order its rows."""
 
 
 def column_problems(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> tuple[Problem, ...]:

@@ -35,7 +35,7 @@ def _problem(table: TableDefinition, reference: Input, known: Set[TableName]) ->
         expected = "a table's logical name, layer.name"
         hint = nearest_table(".".join(reference.parts[-2:]), known)
         return Problem(
-            "LS132", f"{written} is no table of this project", reference.place, expected, written, hint
+            "LS132", f"{written} is not a table of this project", reference.place, expected, written, hint
         )
     if reference.name in known:
         return None

@@ -59,9 +59,9 @@ def _condition_problems(table: TableDefinition, analyse: Callable[[str], SqlAnal
                 "LS136",
                 f"{what} of {table.name} is not decided by the row alone",
                 condition.place,
-                "a condition that is the same whenever the row is judged",
+                "a condition that is the same whenever the row is checked",
                 against,
-                "compute it in the query, and judge what it gives",
+                "compute it in the query, and check its result",
             )
         for reference in found.references[1:]:
             expected = "a condition over the row's own columns"

@@ -162,7 +162,9 @@ def _matching(graph: Graph, pattern: str) -> Iterator[TableName]:
 
 def _unknown(graph: Graph, pattern: str) -> Problem:
     text = pattern.strip("+")
-    expected = "layer.name, a pattern such as silver.*, +name for what it is made from, name+ for what is made from it"
+    expected = (
+        "layer.name, a pattern such as silver.*, +name with upstream tables, name+ with downstream tables"
+    )
     return Problem(
         "LS201", f"no table is called {text}", None, expected, hint=nearest_table(text, set(graph.order))
     )

@@ -28,7 +28,7 @@ def load(
     tables.
 
     Raises:
-        ProjectError: with every problem of the project, sorted by place: those of ``load_project``, LS130 to LS136.
+        ProjectError: with every problem, sorted by place: those of ``load_project``, LS130 to LS136.
     """
     folder = scratch_folder(root.absolute()) / CACHE
     loaded = load_cached(FolderFiles(root.absolute()), target, environ, folder)

@@ -28,7 +28,7 @@ class ContainsItself(NoAvroType):
 
 
 class AvroTypes:
-    """Lookup of types in one schema. A named type can be used again by its name, as the specification allows."""
+    """Lookup of types in one schema. Named types can be used again by name, as the specification allows."""
 
     simple: ClassVar[Mapping[str, str]] = {
         "boolean": "boolean",
@@ -66,7 +66,7 @@ class AvroTypes:
         raise NoAvroType(f"the type {json.dumps(schema)}")
 
     def named(self, schema: Any) -> Any:
-        """Returns a part of the schema without its null, and with the definition in place of a type's name."""
+        """Returns a part of the schema without its null, and with the definition of a named type."""
         if isinstance(schema, list):
             members = [part for part in schema if part != "null"]
             return self.named(members[0]) if len(members) == 1 else schema

@@ -1,7 +1,8 @@
-"""The declaration of a setting: one call of ``setting`` where the field that it fills is defined.
+"""The declaration of settings, each by one call of ``setting`` where its field is defined.
 
-Validation and the JSON Schemas (``written``), the reference pages (``reference``), ``explain`` and the fingerprint of a table all
-follow from it. This module imports no pydantic, because idle commands import the definitions.
+Validation and the JSON Schemas (``written``), the reference pages (``reference``), ``explain`` and the
+fingerprint of a table follow from it. This module imports no pydantic, because idle commands import the
+definitions.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ _KEY: Final = "setting"
 class WrongValue(ValueError):
     """A value that a setting does not accept.
 
-    ``str()`` gives what is wrong, where ``{}`` stands for the setting's name. ``key``: the setting inside it that is wrong.
+    ``str()`` gives what is wrong, with ``{}`` in place of the setting's name. ``key``: the wrong setting
+    inside it.
     """
 
     def __init__(
@@ -73,8 +75,9 @@ class WrongValue(ValueError):
 class Rows:
     """How a setting decides the rows of a table, and so belongs to the fingerprint.
 
-    ``words``: what a message calls it. ``compared``: as it is (``value``), as SQL without its formatting (``sql``), as column names
-    in any order and case (``names``), or in a way of its own (``own``). ``always``: it is in the fingerprint with its default, too.
+    ``words``: its name in messages. ``compared``: as it is (``value``), as SQL without formatting (``sql``),
+    as column names in any order and case (``names``), or in a way of its own (``own``). ``always``: the
+    fingerprint contains its default, too.
     """
 
     words: str
@@ -84,12 +87,12 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is declared of a setting.
+    """The declaration of a setting.
 
-    ``key``: its name in the file. ``form``: the type of the written value, where it
-    differs from that of the field. ``read``: from the written value to the field's; it may raise WrongValue. ``usual``: the written
-    default of a setting that cannot be null. ``shared``: ``_defaults.yaml`` may have it, too. ``limits``: constraints of the
-    written value, by pydantic's names.
+    ``key``: its name in the file. ``form``: the type of the written value, if it is not the field's.
+    ``read``: converts the written value to the field's, and may raise WrongValue. ``usual``: the written
+    default of a setting that cannot be null. ``shared``: ``_defaults.yaml`` may have it, too. ``limits``:
+    constraints of the written value, by pydantic's names.
     """
 
     key: str
@@ -129,10 +132,11 @@ def setting(
     rows: Rows | None = None,
     **limits: Any,
 ) -> Any:
-    """Declares a field of a frozen dataclass as a setting. The text below the field is its documentation, in Markdown.
+    """Declares a field of a frozen dataclass as a setting. The text below the field is its documentation.
 
-    Without a default it is required. With ``usual``, the default is what is read from that. ``derived``: a file may leave out a
-    field without a default, because the reader finds its value elsewhere. See Setting for the other arguments.
+    Without a default it is required. With ``usual``, its default is read from that. ``derived``: a file may
+    leave out a field without a default, because the reader finds its value elsewhere. See Setting for the
+    other arguments.
     """
     if usual is not None:
         default = read(usual) if read else usual
@@ -152,7 +156,7 @@ def given() -> Any:
 
 
 def settings_of(kind: type) -> Mapping[str, Setting]:
-    """Returns the settings that a class declares, by the names of its fields; of a kind of source, its own alone."""
+    """Returns the declared settings of a class by field; of a kind of source, only its own."""
     if kind not in _known:
         inherits = getattr(kind, "inherits_settings", True)
         own = kind.__dict__["__annotations__"]  # noqa: RUF063 - inspect is slow to import
@@ -168,7 +172,7 @@ _known: dict[type, dict[str, Setting]] = {}
 
 
 def all_settings(kind: type) -> dict[str, tuple[type, Setting]]:
-    """Returns the settings of a mapping by key, each with its class: those of ``kind`` and of the parts written with it."""
+    """Returns the settings of a mapping by key, each with its class: those of ``kind`` and of its parts."""
     parts = getattr(kind, "parts", ()) if getattr(kind, "inherits_settings", True) else ()
     found = {declared.key: (kind, declared) for declared in settings_of(kind).values()}
     return found | {each.key: (part, each) for part in parts for each in settings_of(part).values()}
@@ -185,7 +189,7 @@ def value_of(definition: Any, key: str) -> Any:
 
 
 def doc_of(kind: type, name: str) -> str:
-    """Returns the documentation of a setting: the text below its field in the source of the class, on one line."""
+    """Returns the documentation of a setting: the text below its field in the source, on one line."""
     for each in kind.__mro__:
         if name in each.__dict__.get("__annotations__", {}):  # noqa: RUF063 - inspect is slow to import
             return _docs_of(each).get(name, "")
@@ -243,7 +247,7 @@ def size(
     expected: str = "a number and a unit: 500 KB, 64 MiB, 1 GB",
     within: str | None = None,
 ) -> Read:
-    """Reads a size such as ``64 MiB`` as bytes, from ``least`` to ``most``. See ``duration`` for the texts."""
+    """Reads a size such as ``64 MiB`` as bytes, from ``least`` to ``most``. See ``duration`` for texts."""
     return partial(_amount, size_in_bytes, "size", (least, most), (expected, within or expected))
 
 
@@ -265,7 +269,7 @@ def _amount(
 
 COLUMN_PATTERN: Final = r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\.[A-Za-z_]\w*$"
 NAME_PATTERN: Final = r"^[a-z][a-z0-9_]*$"
-"""The pattern of names of layers, tables, sources, targets and projects: it is valid in every supported catalog."""
+"""The pattern of names of layers, tables, sources, targets and projects: valid in every catalog."""
 PATH_PATTERN: Final = r"^(/[A-Za-z0-9_.-]+)+$"
 REFERENCE_PATTERN: Final = r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"

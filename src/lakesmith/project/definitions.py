@@ -165,11 +165,11 @@ class TableDefinition:
     """Where rows enter the lake: `{files: {...}}`, or several sources by name, `{web: {files: {...}}, shop:
     {files: {...}}}`, each with its own progress."""
     query: SqlQuery | PythonQuery | None = setting(None, form=str, rows=Rows("its query", "own", always=True))
-    """One SELECT. It can stand in a file of its own beside this one: `NAME.sql`, or `NAME.py` with a function
+    """One SELECT. It can be in a file of its own beside this one: `NAME.sql`, or `NAME.py` with a function
     that takes and returns DataFrames."""
     external: ExternalTable | None = setting(None)
-    """An Iceberg table of another project or tool, which this one reads: see [tables of
-    others](../external.md)."""
+    """An Iceberg table of another project or tool, which this one reads: see [external
+    tables](../external.md)."""
     columns: tuple[Column, ...] = setting(
         (),
         form=mapping(ColumnName, short_or_long(str, Column)),
@@ -179,7 +179,8 @@ class TableDefinition:
     """The columns by name: a type, or `{type, doc, required}`. A sourced table without them has the columns
     of its first files; a derived table has those of its query."""
     key: tuple[str, ...] = setting((), shared=True, rows=Rows("its key", always=True))
-    """The columns that identify a row: the table has one row for each key. Rows without a key are bad rows."""
+    """The columns that identify a row: the table has one row for each key. Rows without a key are bad
+    rows."""
     latest_by: tuple[str, ...] = setting((), shared=True, rows=Rows("its latest_by", always=True))
     """With `key`: the columns that order the versions of a key. The newest version wins, whenever it arrives;
     ties are settled by the order of arrival."""
@@ -194,25 +195,25 @@ class TableDefinition:
     key, such as `op = 'D'`."""
     rules: tuple[Rule, ...] = setting((), form=str, shared=True, rows=Rows("its rules", "own", always=True))
     """Quality rules in DQDL, `Rules = [ ... ]`: see [all of them](rules.md). Rows that break one are bad
-    rows. Versions that delete are never judged."""
+    rows. Versions that delete are never checked."""
     on_bad_row: OnBadRow = setting(OnBadRow.QUARANTINE, shared=True)
     """What a row that breaks a rule, has no key or cannot be parsed does: `quarantine` puts it aside with its
     reasons, `fail` stops the batch. Default: `quarantine`. Events over HTTP that do not fit the columns
-    are refused before, unless `quarantine` is written; an event that was acknowledged stops no batch."""
+    are refused at once, unless `quarantine` is written; an accepted event stops no batch."""
     partition_by: tuple[str, ...] = setting((), shared=True)
     """Iceberg partition fields: columns, or `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(n, c)`,
     `truncate(n, c)`."""
     format_version: int = setting(FORMAT_VERSION_DEFAULT, form=Literal[2, 3], shared=True)
     """Version of Iceberg's table format: 3, or 2 for engines that do not read 3, which is
-    [slower](../guide.md#format-version-2) where rows change. A table can be taken from 2 to 3; to go back
-    it is dropped and built anew. Default: 3."""
+    [slower](../guide.md#format-version-2) where rows change. A table can be changed from 2 to 3. For 2
+    again, it must be dropped and built from scratch. Default: 3."""
     history: History = setting(History.TYPE1, shared=True, rows=Rows("its history", always=True))
     """With `key`: which versions of a key are kept. `type1` (the default): the newest. `type2`: each that
     differs from the one before it, as a row with `valid_from`, `valid_to` and `is_current`; it needs
-    `latest_by`, whose first column tells the times."""
+    `latest_by`, whose first column is the time of a version."""
     track: tuple[str, ...] = setting((), shared=True, rows=Rows("its tracked columns", "names"))
-    """With `history: type2`: the columns in which a version has to differ from the one before it to be a row
-    of its own. Default: all but those of `key` and `latest_by`."""
+    """With `history: type2`: the columns in which a version must differ from the one before it to be a row of
+    its own. Default: all but those of `key` and `latest_by`."""
     lookups: tuple[TableName, ...] = setting(
         (), form=dict[TableReference, Lookup], rows=Rows("its lookups", "names"), min_length=1
     )
@@ -220,28 +221,29 @@ class TableDefinition:
     each is joined by all columns of its key, with JOIN or LEFT JOIN."""
     exports: FullExport | None = None
     emit: Emit | None = setting(None, form=short_or_long(Literal["live"], Emit))
-    """Which windows are there: see [events](../live.md#windows). Default: `live`, each from its first row on."""
+    """Which windows the table has: see [events](../live.md#windows). Default: `live`, each from its first row
+    on."""
     description: str | None = setting(None)
     """What the table holds; written into the Iceberg table."""
     owner: str | None = setting(None, shared=True)
-    """Who answers for the table; written into the Iceberg table."""
+    """Who is responsible for the table; written into the Iceberg table."""
     tags: tuple[str, ...] = setting((), shared=True)
-    """Words to find the table by; written into the Iceberg table."""
+    """Words for finding the table; written into the Iceberg table."""
     schedule: Schedule | None = setting(None, form=SCHEDULE_FORMS, shared=True, read=schedule_of)
-    """When `lakesmith up` brings the table up to date: a cron expression such as `0 */6 * * *` (UTC), `{cron:
-    0 6 * * *, time_zone: Europe/Amsterdam}`, `{every: 30s}`, or `on arrival`. It is left alone in between;
-    tables that derive from it follow, if they have none of their own. `lakesmith run` knows no schedules.
-    Default: `on arrival`, as soon as there is something new."""
+    """When `lakesmith up` refreshes the table: a cron expression such as `0 */6 * * *` (UTC), `{cron: 0 6 * *
+    *, time_zone: Europe/Amsterdam}`, `{every: 30s}`, or `on arrival`. Tables that derive from it follow,
+    if they have no schedule of their own. `lakesmith run` ignores schedules. Default: `on arrival`, as
+    soon as there is something new."""
     maintenance: Maintenance = setting(Maintenance(), key="maintain", shared=True)
-    """How `lakesmith maintain` looks after the table: sizes of files, the past, orphan files."""
+    """How `lakesmith maintain` maintains the table: sizes of files, the past, orphan files."""
     copied: str | None = setting(None, key="from", form=TableReference)
     """The table this one is a plain copy of, such as `bronze.orders`: all of its columns but those lakesmith
     adds to sourced tables."""
     avro_schema: str | None = setting(None, min_length=1)
     """In place of `columns`: an Avro schema file, relative to the project's folder. It is the reader's
-    schema, for files of every format: `aliases` name columns as `renamed_from` does, a field's `default`
-    is what rows have whose file or JSON record lacks the field, and an enum's `default` stands for symbols
-    that it does not have."""
+    schema, for files of every format. `aliases` name columns as `renamed_from` does. A field's `default`
+    is the value where a file or JSON record lacks the field, and an enum's `default` replaces unknown
+    symbols."""
     settings_from: tuple[tuple[str, Place], ...] = ()
 
     parts: ClassVar[tuple[type, ...]] = (PythonQuery,)
@@ -253,7 +255,7 @@ class TableDefinition:
 
     @property
     def checks(self) -> tuple[Rule, ...]:
-        """The rules that every valid row meets: the table's own, and that its required columns are not null."""
+        """The rules of every valid row: the table's own, and that its required columns are not null."""
         required = (_required(column, self.place) for column in self.columns if column.required)
         every = (*self.rules, *required)
         return tuple(map(_or_tombstone, every)) if self.has_topics else every

@@ -122,7 +122,7 @@ class CsvOptions:
     """CSV and TSV: whether the first line of each file names the columns. Columns are then matched by name,
     never by position; without it they are taken by position, and `columns` is needed. Default: true."""
     delimiter: str = setting(",", shared=True, read=_delimiter, min_length=1)
-    """CSV: what stands between two values. Default: a comma, and a tab for `tsv`."""
+    """CSV: the text between two values. Default: a comma, and a tab for `tsv`."""
     quote: str = setting('"', shared=True, max_length=1)
     """CSV and TSV: the character around values that contain the delimiter. Default: `"`. An empty text: there
     are no quotes."""
@@ -132,7 +132,7 @@ class CsvOptions:
     encoding: str = setting("UTF-8", shared=True, read=usual_name)
     """CSV, TSV and JSON: the encoding of the text. Default: `UTF-8`."""
     null_value: str | None = setting(None, shared=True)
-    """CSV and TSV: the text that stands for NULL besides the empty one, such as `\\N`."""
+    """CSV and TSV: the text that means NULL besides the empty one, such as `\\N`."""
     multiline: bool = setting(False, shared=True)
     """CSV and TSV: whether values in quotes may contain line breaks. Default: false. JSON: true reads all
     files as a stream of values. Default: the beginning of each file decides."""
@@ -142,17 +142,17 @@ class CsvOptions:
     skip_last: int = setting(0, shared=True, ge=0, le=1000)
     """CSV and TSV: how many rows at the end of each file are left out, such as totals. Default: 0."""
     comment: str = setting("", shared=True, min_length=1, max_length=1)
-    """CSV and TSV: the character with which lines begin that are no rows, such as `#`. Default: none."""
+    """CSV and TSV: the first character of lines that are comments, such as `#`. Default: none."""
     decimal: Literal[".", ","] = setting(".", shared=True)
-    """CSV and TSV: what stands before the fraction of a number. With `,` a point or a space may stand between
-    groups of three digits: `1.234,50`. Default: `.`, and no groups."""
+    """CSV and TSV: the decimal separator of numbers. With `,` a point or a space may separate groups of three
+    digits: `1.234,50`. Default: `.`, and no groups."""
     timestamp_format: str | None = setting(None, shared=True, read=_date_pattern)
     """CSV, TSV and JSON: Spark's pattern for timestamps, such as `dd.MM.yyyy HH:mm`."""
     date_format: str | None = setting(None, shared=True, read=_date_pattern)
     """CSV, TSV and JSON: Spark's pattern for dates, such as `dd.MM.yyyy`."""
     time_zone: str | None = setting(None, shared=True, read=_zone)
     """The time zone of times without one in columns of type `timestamp`, such as `Europe/Paris`. Local times
-    that it never had, or had twice, are inexact. Default: `UTC`."""
+    that it skips or repeats are inexact. Default: `UTC`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +165,10 @@ class FullExport:
     """
 
     column: str | None = setting(None, form=ColumnName)
-    """A column of the files that tells it, the same in all rows of an export."""
+    """A column of the files with the time, the same in all rows of an export."""
     path: str | None = setting(None, read=_one_group, min_length=1)
-    """A regular expression with one group, which tells it in the file's path, such as `_(\\d{8})\\.csv$`."""
+    """A regular expression with one group, which matches the time in the file's path, such as
+    `_(\\d{8})\\.csv$`."""
     format: str | None = setting(None, min_length=1)
     """With `path`: Spark's pattern of the group, such as `yyyyMMdd`. Default: ISO 8601."""
     max_deletes: float = setting(usual="50%", form=str, read=_part, pattern=r"^(100|\d{1,2}) ?%$")

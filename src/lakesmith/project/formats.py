@@ -124,7 +124,7 @@ def _faults(pattern: str) -> Iterator[str]:
     if "%" in bare:
         yield "'%' begins nothing here: 'dd/MM/yyyy' is '%d/%m/%Y'"
     if unknown := [letter for letter in runs if letter not in _KNOWN]:
-        hints = {"Y": ": 'yyyy' is the year", "T": ": a text stands in quotes, as in yyyy-MM-dd'T'HH:mm:ss"}
+        hints = {"Y": ": 'yyyy' is the year", "T": ": a text is in quotes, as in yyyy-MM-dd'T'HH:mm:ss"}
         yield f"'{unknown[0]}' is not known{hints.get(unknown[0], '')}"
     if "m" in letters and "d" in letters and not letters & {"M", "L"}:
         yield "'mm' are minutes: 'MM' is the month"
@@ -133,4 +133,4 @@ def _faults(pattern: str) -> Iterator[str]:
     if letters & {"h", "K"} and "a" not in letters:
         yield "'hh' are hours of half a day, and there is no 'a' (AM or PM): 'HH' are those of a day"
     if "[" not in bare and (twice := [letter for letter in runs if runs.count(letter) > 1]):
-        yield f"'{twice[0]}' stands in it twice"
+        yield f"'{twice[0]}' is in it twice"

@@ -53,7 +53,7 @@ def wrong_export(export: FullExport | None, place: Place) -> Iterator[Problem]:
             "both",
         )
     if export is not None and export.format is not None and export.path is None:
-        yield Problem("LS105", "format is that of a time in the path", place, "path: a pattern")
+        yield Problem("LS105", "format is for a time in the path", place, "path: a pattern")
 
 
 def keyed_query(table: TableName, key: Sequence[str], export: FullExport, place: Place) -> SqlQuery:
@@ -66,17 +66,18 @@ def keyed_query(table: TableName, key: Sequence[str], export: FullExport, place:
     keys = ", ".join(map(quoted, key))
     known = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in key)
     name = f"{quoted(table.layer)}.{quoted(table.name)}"
-    # Files of one time are one export, unless arrival is all that tells exports apart.
-    told = at if export.is_dated else f"{at}, `_batch`, `_source_file`"
+    # Files of one time are one export, unless only arrival distinguishes exports.
+    order = at if export.is_dated else f"{at}, `_batch`, `_source_file`"
     left_out = ", ".join((*ADDED_COLUMNS, *map(quoted, _OWN)))
     text = (
         f"WITH taken AS (SELECT *, {_time(export)} AS {at} FROM {name}),"
-        f" rows_of AS (SELECT *, struct({told}) AS {this} FROM taken),"
+        f" rows_of AS (SELECT *, struct({order}) AS {this} FROM taken),"
         f" exports AS (SELECT {this} AS {other}, lead({this}) OVER (ORDER BY {this}) AS {following}"
         f" FROM (SELECT DISTINCT {this} FROM rows_of)),"
         f" placed AS (SELECT r.*, e.*, lead(r.{this}) OVER (PARTITION BY {keys} ORDER BY r.{this}) AS {again}"
         f" FROM rows_of r JOIN exports e ON r.{this} = e.{other})"
-        f" SELECT * EXCEPT ({left_out}) FROM placed LATERAL VIEW inline(IF({known} AND {following} IS NOT NULL"
+        f" SELECT * EXCEPT ({left_out}) FROM placed"
+        f" LATERAL VIEW inline(IF({known} AND {following} IS NOT NULL"
         f" AND ({again} IS NULL OR {again} > {following}),"
         f" array(struct({at}, 'present'), struct({following}.{at}, 'delete')),"
         f" array(struct({at}, 'present')))) AS {EXPORTED_AT}, {CHANGE}"
@@ -88,13 +89,14 @@ def _time(export: FullExport) -> str:
     if not export.is_dated:
         return "`_ingested_at`"
     if export.column is not None:
-        told, found = f"the column {export.column}", f"CAST({quoted(export.column)} AS timestamp)"
+        place, found = f"the column {export.column}", f"CAST({quoted(export.column)} AS timestamp)"
     else:
-        told = f"the path, by {export.path},"
+        place = f"the path, by {export.path},"
         text = f"regexp_extract(`_source_file`, {literal(export.path or '')}, 1)"
         pattern = "" if export.format is None else f", {literal(export.format)}"
         found = f"try_to_timestamp({text}{pattern})"
-    missing = f"concat({literal(f'{told} does not tell the time of the export ')}, `_source_file`)"
+    # This text is part of the query, so another one would rebuild the users' tables.
+    missing = f"concat({literal(f'{place} does not tell the time of the export ')}, `_source_file`)"
     return f"coalesce({found}, CAST(raise_error({missing}) AS timestamp))"
 
 
@@ -129,7 +131,7 @@ class VersionReader(DraftReader):
     def _ordered_by_exports(self) -> dict[str, Any]:
         for name in ("latest_by", "nulls", "delete_when"):
             if (setting := find([self.draft.own], name)) is not None:
-                what = f"{name} of {self.draft.files.name} is not to be set: full exports tell it"
+                what = f"{name} of {self.draft.files.name} must not be set: full exports determine it"
                 self.problem("LS112", what, setting.place, hint="leave it out")
         return {"latest_by": (EXPORTED_AT,), "delete_when": DELETED}
 
@@ -138,7 +140,8 @@ class VersionReader(DraftReader):
         if setting is None or setting.value is not Nulls.NEWEST:
             return Nulls.OLDEST
         if history is not None and history.value is History.TYPE2:
-            what = f"nulls: newest of {self.draft.files.name} is not for history: type2, where each version needs its time"
+            table = self.draft.files.name
+            what = f"nulls: newest of {table} is not for history: type2, where each version needs its time"
             self.problem("LS121", what, setting.place, expected="nulls: oldest")
         return Nulls.NEWEST
 
@@ -152,7 +155,7 @@ class VersionReader(DraftReader):
                 self.problem("LS121", what, own_track.place, expected="history: type2")
             return {}
         if not ordering[len(self.names("key")) :]:
-            what = f"history: type2 of {table} needs latest_by, whose first column tells the times"
+            what = f"history: type2 of {table} needs latest_by, whose first column is the time of a version"
             self.problem("LS121", what, setting.place, expected="latest_by: [column, …]")
         return {"history": History.TYPE2, "track": self._tracked(ordering)}
 
@@ -161,7 +164,7 @@ class VersionReader(DraftReader):
         for index, column in enumerate(track):
             if column.lower() in settled and (setting := self.find("track")) is not None:
                 what = f"track has {column!r}, a column of key or latest_by"
-                expected = "columns that tell one version from the next"
+                expected = "columns that differ from one version to the next"
                 self.problem("LS105", what, setting.item_place(index), expected=expected)
         return track
 

@@ -22,8 +22,8 @@ _SUFFIXES = (".yaml", ".sql", ".py")
 _ALMOST = {".yml": ".yaml"}
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _LONGEST = 200
-"""Characters of a layer and a table together: the folders of its quarantine and its file ledger are called by both, and no file
-system takes names of more than 255."""
+"""Most characters of a layer and a table together. Folders of quarantines and ledgers contain both names, and
+file systems allow 255."""
 RESERVED_LAYER = "lakesmith"
 """The namespace in which a table's own helpers live."""
 

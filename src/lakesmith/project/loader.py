@@ -25,8 +25,8 @@ from lakesmith.project.variables import Filler
 from lakesmith.project.written import Level, defaults_model, model_of, validated
 from lakesmith.project.yaml_reader import Document, read_yaml
 
-_MENDED_BY_DEFAULTS: Final = frozenset({"LS104", "LS121"})
-"""What is missing may stand in a file of defaults: it is told only when all of them could be read."""
+_FIXED_BY_DEFAULTS: Final = frozenset({"LS104", "LS121"})
+"""Missing settings may be in a file of defaults: these are reported only if all such files could be read."""
 
 
 def load_project(
@@ -137,7 +137,7 @@ class _Tables:
             self._problems += error.problems
             return None
         found = (*filler.problems, *builder.problems)
-        self._problems += [p for p in found if draft.complete or p.code not in _MENDED_BY_DEFAULTS]
+        self._problems += [p for p in found if draft.complete or p.code not in _FIXED_BY_DEFAULTS]
         return None if found else table
 
     def _draft(self, table: TableFiles, levels: Mapping[str, Level | None]) -> Draft | None:

@@ -25,7 +25,7 @@ _FIXED = {
     ),
     "spark.sql.parser.escapedStringLiterals": ("false", "write r'...' where a backslash means itself"),
 }
-"""Settings of Spark that stay off, because with them texts would say something else: what is expected, and what to do instead."""
+"""Settings of Spark that stay off, because they change the meaning of texts, each with an alternative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,13 @@ class TargetForm:
     spark: Mapping[str, Scalar] = setting(form=dict[str, Scalar], usual={})
     """Spark settings, by their full names."""
     vars: Mapping[str, Scalar] = setting(form=dict[VariableName, Scalar], usual={})
-    """Values for `${vars.NAME}` on this target, in place of the project's: where files land, for one."""
+    """Values for `${vars.NAME}` on this target, in place of the project's, such as the place of landing
+    files."""
     namespaces: Naming | None = setting(None)
     """What the tables are called in the catalog. Default: as in the project."""
     other_catalogs: Mapping[str, CatalogForm] = setting(form=dict[Name, CatalogForm], usual={})
-    """Catalogs of others, by the names by which `external: {catalog: NAME}` means them, with settings as
-    `catalog` has them: see [tables of others](../external.md)."""
+    """Other catalogs, by the names that `external: {catalog: NAME}` refers to, with the same settings as
+    `catalog`: see [external tables](../external.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +66,9 @@ class EngineForm:
         form=str,
         read=duration(expected="a number and a unit: 30 seconds, 5 minutes, 0 seconds"),
     )
-    """How long a command in a terminal leaves Spark running for the next one, which then starts at once; `0
-    seconds`: not at all. Without a terminal, and where `CI` is set, none is left. `lakesmith stop` ends
-    it."""
+    """How long a command in a terminal leaves Spark running, so that the next one starts at once; `0
+    seconds`: not at all. Without a terminal, and where `CI` is set, Spark always ends. `lakesmith stop`
+    ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class ProjectForm:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The content of ``lakesmith.yaml`` for one target. ``defaults``: its level of settings, if it has any."""
+    """The content of ``lakesmith.yaml`` for one target. ``defaults``: its level of settings, if any."""
 
     name: str
     target: Target
@@ -109,14 +110,19 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
     Spark that would change the meaning of texts, LS101 to LS107.
     """
     if not files.exists(PROJECT_FILE):
-        hint = "go to the project's folder or name it with --project; lakesmith init makes a new one"
+        hint = "go to the project's folder or name it with --project; lakesmith init creates one"
         raise ProjectError.of(
-            "LS119", "this folder is no project", Place(PROJECT_FILE), PROJECT_FILE, "no such file", hint
+            "LS119",
+            "no lakesmith project here",
+            Place(PROJECT_FILE),
+            PROJECT_FILE,
+            "no such file",
+            hint,
         )
     document = read_yaml(files.read(PROJECT_FILE), PROJECT_FILE)
     chosen = _chosen(document, target)
     filler = Filler(_variables(document, ("vars",)), environ)
-    # Names of places, which may be shown: what else comes from the environment may be a secret.
+    # Names of places may be shown; other values from the environment may be secrets.
     named = Filler(filler.variables, environ)
     filler.variables = {**(filler.variables or {}), **_target_variables(document, chosen, named)}
     named.variables = filler.variables
@@ -124,8 +130,8 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
     try:
         model = validated(model_of(ProjectForm), filled)
     except ProjectError as error:
-        told = (_masked(problem, filler.used) for problem in error.problems)
-        problems = (*named.problems, *filler.problems, *told)
+        masked = (_masked(problem, filler.used) for problem in error.problems)
+        problems = (*named.problems, *filler.problems, *masked)
         raise ProjectError(problems) from None
     wrong: list[Problem] = []
     engine = Level(document, model).below("engine")
@@ -212,8 +218,8 @@ def _local_problems(model: Any, document: Document) -> Iterator[Problem]:
         for key, other in settings.other_catalogs.items() if settings else ():
             if other.type == LOCAL:
                 place = document.place("targets", name, "other_catalogs", key)
-                hint = "external: {project: FOLDER} reads what a project on this machine has"
-                yield Problem("LS105", f"the other catalog {key!r} is none that is shared", place, hint=hint)
+                hint = "external: {project: FOLDER} reads the tables of a project on this machine"
+                yield Problem("LS105", f"the other catalog {key!r} is not a shared catalog", place, hint=hint)
         catalog = settings.catalog if settings else None
         for key in (catalog.model_extra or {}) if catalog and catalog.type == LOCAL else ():
             what = f"the embedded catalog has no setting {key!r}"
@@ -230,10 +236,10 @@ def _namespace_problems(model: Any, document: Document) -> Iterator[Problem]:
             continue
         place = document.place("targets", name, "namespaces")
         if settings and (settings.catalog is None or settings.catalog.type == LOCAL):
-            what = "the embedded catalog has the project's own names"
+            what = "the embedded catalog uses the project's own names"
             yield Problem("LS103", what, place, hint="namespaces are for catalogs that are shared")
         elif given.single and (given.prefix or given.layers):
-            yield Problem("LS105", "one namespace for all has no prefix and no layers", place, "single alone")
+            yield Problem("LS105", "single excludes prefix and layers", place, "single alone")
 
 
 def _spark_problems(model: Any, document: Document) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from lakesmith.project.nearest import did_you_mean, nearest
 
 @dataclass(frozen=True, slots=True)
 class PythonSettings:
-    """The settings of a table's function. ``inputs``: tables by parameter; ``place``: where they are written."""
+    """The settings of a table's function. ``inputs``: tables by parameter; ``place``: their place."""
 
     function: str
     inputs: Mapping[str, TableName]

@@ -28,8 +28,8 @@ class Schedule:
     """Five fields, minute, hour, day of the month, month, day of the week: `0 6 * * *` is each morning at
     six."""
     time_zone: str = setting("UTC")
-    """With `cron`: the time zone it is meant in, such as `Europe/Amsterdam`. Where the clock is put forward,
-    what falls into the gap is done right after it; where it is put back, once. Default: `UTC`."""
+    """With `cron`: its time zone, such as `Europe/Amsterdam`. A time that a clock change skips comes right
+    after it; one that is repeated counts once. Default: `UTC`."""
     every: float | None = setting(None, form=str)
     """In place of `cron`: how long after the last time, such as `30s` or `5 minutes`."""
 
@@ -67,12 +67,12 @@ def _cron(text: str, key: str) -> str:
     fields = text.split()
     expected = _FIELDS if key else f"{_FIELDS}; {{every: 30s}}; or on arrival"
     if len(fields) != 5:
-        raise WrongValue("schedule is no cron expression", expected, repr(text), key=key)
+        raise WrongValue("schedule is not a cron expression", expected, repr(text), key=key)
     try:
         next(CronSim(" ".join(fields), _SOME_DAY))
     except CronSimError as error:
         found = f"{text!r}: {str(error).lower()}"
-        raise WrongValue("schedule is no cron expression", expected, found, key=key) from None
+        raise WrongValue("schedule is not a cron expression", expected, found, key=key) from None
     except StopIteration:
         what = "schedule names a day that never comes"
         raise WrongValue(what, "a day that some month has", repr(text), key=key) from None
@@ -98,5 +98,5 @@ def _every(text: str) -> float:
         found = 0.0
     if found < _SHORTEST_SECONDS:
         expected = "a duration of a second or more, such as 30s or 5 minutes"
-        raise WrongValue("every is no duration", expected, repr(text), key="every")
+        raise WrongValue("every is not a valid duration", expected, repr(text), key="every")
     return found

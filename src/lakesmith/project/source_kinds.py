@@ -45,7 +45,7 @@ USUAL_MAX_REQUEST: Final = 1024**2
 """Default sizes in bytes, of events that wait for a run and of one request."""
 
 _LARGEST_REQUEST: Final = 16 * 1024**2
-"""A request is held in memory as a whole, and so are those that wait for the disk."""
+"""All of a request is kept in memory, and so are requests that wait for the disk."""
 
 
 def _folder(path: str) -> str:
@@ -89,67 +89,66 @@ class Source:
     is possible. Folders below it are searched as well."""
     format: FileFormat = setting(shared=True)
     """Format of the files. `tsv` is `csv` with a tab as its delimiter; `json` is one JSON object a line, or
-    objects over several lines, glued together or in an array. Files that end in `.gz` are unpacked. If
-    left out: what the ending of `pattern` or `path` says."""
+    objects over several lines, concatenated or in an array. Files that end in `.gz` are decompressed.
+    Default: by the ending of `pattern` or `path`."""
     place: Place = given()
     pattern: str = setting("*", read=_file_name, min_length=1)
-    """Which file names are meant, such as `*.csv`. Default: all. Names that begin with `.` or `_` or end in
-    `.tmp` are never taken."""
+    """The file names to ingest, such as `*.csv`. Default: all. Names that begin with `.` or `_` or end in
+    `.tmp` are always ignored."""
     csv: CsvOptions = CsvOptions()
     min_age_seconds: float = setting(0.0, key="min_age", form=str, shared=True, read=duration())
-    """How old a file must be before it is taken, such as `5 minutes`: for files that are still being written.
-    Default: none, a file is taken as soon as it is seen."""
+    """How old a file must be before it is ingested, such as `5 minutes`: for files that are still being
+    written. Default: a file is ingested as soon as it is seen."""
     on_new_column: OnNewColumn = setting(OnNewColumn.FAIL, shared=True)
-    """What happens when a file has a column the table does not have: `evolve` adds it to the table, `ignore`
-    leaves it out and says so, `fail` stops the run. Default: `fail` when the table declares its columns,
+    """What happens when a file has a column that the table lacks: `evolve` adds it to the table, `ignore`
+    leaves it out with a notice, `fail` stops the run. Default: `fail` when the table declares its columns,
     `evolve` when they are inferred."""
     on_changed_file: OnChangedFile = setting(OnChangedFile.FAIL, shared=True)
-    """What happens when a file that was taken has been changed since: `fail` stops the run, `ignore` keeps
-    the rows that were taken, `replace` takes the new content in place of the old. Default: `fail`."""
+    """What happens when a file has changed after it was ingested: `fail` stops the run, `ignore` keeps the
+    earlier rows, `replace` ingests the new content in place of the old. Default: `fail`."""
     on_bad_file: OnBadFile = setting(OnBadFile.FAIL, shared=True)
-    """What happens when a file cannot be read as a whole (a cut `.gz`, a broken Parquet file, no right to
-    read it): `fail` stops the table's run, `skip` takes the other files, says so in every run, and tries
-    the file again once it has changed. Default: `fail`."""
+    """What happens when a file cannot be read (a cut `.gz`, a broken Parquet file, no permission): `fail`
+    stops the table's run, `skip` ingests the other files, says so in every run, and tries the file again
+    once it has changed. Default: `fail`."""
     on_erase: OnErase | None = setting(None, shared=True)
-    """What becomes of files that hold rows of people whom `lakesmith erase` erases: `rewrite` takes their
-    records out (CSV, TSV and JSON whose records are lines); `remove` deletes the files, whose other rows
-    are in the table; `keep` leaves them, and the receipt says so. Default: none, so that `erase` asks for
-    a choice."""
+    """What happens to files with rows of people whom `lakesmith erase` erases: `rewrite` removes their
+    records (CSV, TSV and JSON whose records are lines); `remove` deletes the files, whose other rows are
+    in the table; `keep` leaves them, and the receipt says so. Default: none, so that `erase` asks for a
+    choice."""
     on_inexact: OnInexact = setting(OnInexact.QUARANTINE, shared=True)
     """What happens to a value of more digits than its column's type holds, such as `1.239` in a
-    `decimal(10,2)`: `quarantine` sets its row aside, `round` takes it as Spark casts it, and counts it.
+    `decimal(10,2)`: `quarantine` sets its row aside, `round` casts it as Spark does, and counts it.
     Default: `quarantine`."""
     on_type_change: OnTypeChange = setting(OnTypeChange.QUARANTINE, shared=True)
-    """What happens when values are not of a column's type: `widen` widens a type that was inferred, where
-    Iceberg can (int to bigint, float to double, more digits of a decimal), and sets other rows aside;
-    `fail` stops the batch; `quarantine` sets the rows aside. Declared types are never widened. Default:
-    `quarantine` when the table declares its columns, `widen` when they are inferred."""
+    """What happens when values are not of a column's type: `widen` widens an inferred type, where Iceberg can
+    (int to bigint, float to double, more digits of a decimal), and sets other rows aside; `fail` stops the
+    batch; `quarantine` sets the rows aside. Declared types are never widened. Default: `quarantine` when
+    the table declares its columns, `widen` when they are inferred."""
     store: ObjectStore | None = None
     since: str | None = setting(None, read=_first_name, min_length=1)
-    """Where the names below `path` begin that count, such as `dt=2026-11-01`: files whose names, with the
-    folders in them, come before it in the order of their characters are never looked at, and no folder or
-    page of S3 with such files alone is listed. `lakesmith files` tells of those that are there. Default:
-    all count."""
+    """The beginning of the first name below `path` to ingest, such as `dt=2026-11-01`. Earlier names, folders
+    included, in the order of their characters, are ignored, and no folder or page of S3 with such files
+    alone is listed. `lakesmith files` reports such files. Default: all names."""
     snapshot: FullExport | None = setting(None, form=bool | FullExport, read=export_of)
     """Whether each file is the whole table (a full export). A table with a `key` and `from:` this one then
-    deletes the keys that an export does not have any more: see [full exports](../full-exports.md). `true`:
-    exports count in the order in which they arrive; or what tells their time. Default: false."""
+    deletes the keys that an export lacks: see [full exports](../full-exports.md). `true`: exports count in
+    the order of arrival; or settings that give their time. Default: false."""
 
     parts: ClassVar[tuple[type, ...]] = (CsvOptions,)
     kind: ClassVar[str] = "files"
-    """What a person calls it."""
+    """What messages call it."""
     has_files: ClassVar[bool] = True
     """Whether its rows come in files, and not in slices of a topic."""
     is_written_here: ClassVar[bool] = False
     """Whether lakesmith itself writes the files."""
     has_foreign_files: ClassVar[bool] = False
-    """Whether the files are written by other programs, as they like."""
+    """Whether other programs write the files."""
     has_events: ClassVar[bool] = False
-    """Whether its records were acknowledged one by one, so that none of them may stop a batch."""
+    """Whether its records were accepted one by one, so that none of them may stop a batch."""
     fills_absent: ClassVar[bool] = True
     """Whether a field that a record lacks has its column's default."""
     bytes_per_unit: ClassVar[int] = 1
-    """Bytes, about, of each unit in which sizes of its files are given."""
+    """About how many bytes one unit of its files' sizes has."""
 
     @property
     def is_in_store(self) -> bool:
@@ -191,24 +190,25 @@ class HttpSource(Source):
     """
 
     url_path: str = setting(key="path", pattern=PATH_PATTERN)
-    """The path of the URL, such as `/sales`. A request has one JSON event, an array of them, or one a line."""
+    """The path of the URL, such as `/sales`. A request has one JSON event, an array of them, or one a
+    line."""
     tokens: tuple[str, ...] = setting((), min_length=1)
-    """Names of environment variables. A request has to bring the value of one of them as its bearer token;
-    several are allowed, so that one can take the place of another. Default: no token is needed."""
+    """Names of environment variables. A request must have the value of one of them as its bearer token;
+    several are allowed, so that one can replace another. Default: no token is needed."""
     event_id: tuple[str, ...] = setting((), min_length=1)
-    """Columns that tell an event from all others; no event may come without them. One whose values came
-    within the last day is a duplicate: it is counted and not taken again. Default: events are told apart
-    by the `Idempotency-Key` of their request alone."""
+    """Columns that identify an event; every event must have them. An event with the values of one of the last
+    day is a duplicate: it is counted and left out. Default: only the `Idempotency-Key` of a request
+    identifies its events."""
     max_rate: int | None = setting(None, ge=1)
-    """Events a second that are taken; what comes above it is answered 429. Default: as many as can be
-    written."""
+    """The most events a second; more are answered 429. Default: as many as can be written."""
     max_waiting: int = setting(USUAL_MAX_WAITING, form=str, read=size(1))
-    """How many bytes of events may wait for a run, such as `500 MB`; what comes above it is answered 503.
-    Default: `1 GiB`."""
+    """The most bytes of events that may wait for a run, such as `500 MB`; more are answered 503. Default: `1
+    GiB`."""
     max_request: int = setting(
         USUAL_MAX_REQUEST, form=str, read=size(1000, _LARGEST_REQUEST, within="from 1 KB to 16 MiB")
     )
-    """The largest body of a request, from `1 KB` to `16 MiB`; a larger one is answered 413. Default: `1 MiB`."""
+    """The largest body of a request, from `1 KB` to `16 MiB`; a larger one is answered 413. Default: `1
+    MiB`."""
 
     takes_bad: bool = False
 
@@ -234,15 +234,15 @@ class PostgresSource(Source):
     table: str = setting(pattern=r"^[^.]+(\.[^.]+)?$")
     """The table or view there, such as `public.products`."""
     key: tuple[str, ...] = setting(form=ColumnNames, min_length=1)
-    """The columns that tell its rows apart."""
+    """The columns that identify a row."""
     refresh_seconds: float = setting(key="refresh", usual="1 minute", form=str, read=duration())
-    """How old what was read may be before a run reads it again, such as `10 seconds`. Default: `1 minute`."""
+    """How old the last reading may be before a run reads again, such as `10 seconds`. Default: `1 minute`."""
     growing: str | None = setting(None, min_length=1)
     """A column whose value grows with each change of a row, such as `updated_at`: only new values are read.
     Rows that are deleted there are then not noticed. Default: the whole table is read and compared."""
     overlap: str | None = setting(None, form=int | float | str, read=str)
-    """With `growing`: how far below its greatest value is read again, for changes that were committed late:
-    an interval such as `10 minutes`, or a number. Default: `10 minutes` for times, 1000 for numbers."""
+    """With `growing`: how far below its greatest value rows are read again, for changes that were committed
+    late: an interval such as `10 minutes`, or a number. Default: `10 minutes` for times, 1000 for numbers."""
 
     columns: tuple[str, ...] = given()
     binary: tuple[str, ...] = ()
@@ -270,7 +270,7 @@ class KafkaSource(Source):
     """
 
     connection: str = setting(pattern=VARIABLE_PATTERN)
-    """The name of the environment variable that says how the brokers are reached: `host:9092,host2:9092`, or
+    """The name of the environment variable with the address of the brokers: `host:9092,host2:9092`, or
     properties, one `name=value` a line or a JSON object, such as `bootstrap.servers`, `security.protocol`
     and `sasl.password`. Its value is never shown."""
     topic: str = setting(pattern=r"^[A-Za-z0-9._-]{1,249}$")
@@ -280,28 +280,27 @@ class KafkaSource(Source):
     `json`."""
     schema_ids: tuple[int, ...] = setting((), read=_numbers, min_length=1)
     """Values begin with the number that a schema registry gave to their schema (a zero byte and four more),
-    and these are the numbers that are taken: with `avro`, those of the table's `avro_schema`. Values of
-    another number are bad rows. Default: values in Avro are bare; of JSON, such a number is left out,
-    whatever it is."""
+    and only these numbers are accepted: with `avro`, those of the table's `avro_schema`. Values of another
+    number are bad rows. Default: values in Avro have no number; that of a JSON value is ignored."""
     json_keys: bool = setting(key="keys", usual="text", form=Literal["text", "json"], read="json".__eq__)
-    """What a record's key is. All keys are in `_key` as text; of a tombstone, the fields of a `json` object
-    are put into the table's columns. Default: `text`."""
+    """What a record's key is. All keys are in `_key` as text; the fields of a tombstone's `json` key are also
+    in the table's columns. Default: `text`."""
     from_end: bool = setting(
         key="start", usual="earliest", form=Literal["earliest", "latest"], read="latest".__eq__
     )
-    """Where the first batch begins: at the `earliest` record that is there, or after the `latest`. Default:
+    """Where the first batch begins: at the `earliest` existing record, or after the `latest`. Default:
     `earliest`."""
     skips_gone: bool = setting(key="on_gone", usual="fail", form=Literal["fail", "skip"], read="skip".__eq__)
-    """What to do when records that were not taken yet are gone from the topic: stop, or go on with what is
-    there, and say what is missing. Default: `fail`."""
+    """What to do when records are gone from the topic before they were ingested: `fail`, or `skip` them, go
+    on with the existing records, and report the missing ones. Default: `fail`."""
     restarts: bool = setting(
         key="on_recreated", usual="fail", form=Literal["fail", "restart"], read="restart".__eq__
     )
-    """What to do when the topic was deleted and made again: stop, or take the new one from its beginning,
-    besides the rows that are there. Default: `fail`."""
+    """What to do when the topic was deleted and created again: `fail`, or `restart` with the new one from its
+    beginning, in addition to the existing rows. Default: `fail`."""
     on_new_column: OnNewColumn = setting(usual=OnNewColumn.FAIL)
-    """What to do with fields that are no columns: stop, leave them out, or add columns for them. Default:
-    `fail`."""
+    """What to do with fields that are not columns: `fail`, `ignore` them, or `evolve` the table with columns
+    for them. Default: `fail`."""
 
     avro_schema: str | None = None
 

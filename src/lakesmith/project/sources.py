@@ -93,7 +93,7 @@ class SourceReader:
         kind = values.setdefault("format", guessed)
         if kind is None:
             expected = f"format: one of {', '.join(FileFormat)}"
-            self._problem("LS104", "the format of the files is not said", level.place, expected)
+            self._problem("LS104", "the format of the files is unknown", level.place, expected)
             return None
         self._check_options(levels, kind)
         self.problems.extend(
@@ -124,11 +124,11 @@ class SourceReader:
         for index, column in enumerate(level.model.event_id or ()):
             if names and column not in names:
                 where = level.document.place(*level.path, "event_id", index)
-                what = f"event_id has {column}, which is no column"
+                what = f"event_id has {column}, which is not a column"
                 self._problem("LS105", what, where, f"one of {', '.join(names)}")
         for declared in self.columns:
             if parse_type(declared.type or "string").has_odd_keys:
-                what = f"{declared.name} has a map whose keys are no texts, which JSON does not have"
+                what = f"{declared.name} has a map whose keys are not texts; JSON has no such maps"
                 self._problem("LS105", what, declared.place or level.place, "map<string,...>", declared.type)
         values = values_of(HttpSource, [level], self.problems)
         given = {"url_path": level.model.path, **values}
@@ -138,7 +138,7 @@ class SourceReader:
         columns, settings = tuple(self.own.model.columns or ()), level.model
         used = [*settings.key, *([settings.growing] if settings.growing else [])]
         for missing in [column for column in used if column not in columns]:
-            what = f"{missing!r} is none of the columns of {self.table}"
+            what = f"{missing!r} is not a column of {self.table}"
             self._problem("LS105", what, level.place, f"one of {', '.join(columns)}")
         if settings.overlap is not None and settings.growing is None:
             self._problem("LS105", "overlap needs growing", level.place, "growing: a column")
@@ -150,7 +150,7 @@ class SourceReader:
     def _kafka(self, name: str, level: Level, _: Place) -> KafkaSource:
         is_avro = level.model.values == "avro"
         if is_avro and self.avro_schema is None:
-            what = "values in Avro need the schema that they are written with"
+            what = "values in Avro need the schema with which they are written"
             self._problem("LS105", what, level.place, "avro_schema: a file of the table")
         return KafkaSource(
             name=name,
@@ -202,7 +202,7 @@ def _same_files(sources: Sequence[Source]) -> Iterator[Problem]:
         other = first.setdefault((source.path.rstrip("/"), source.pattern), source)
         if other is not source:
             what = f"the sources {other.name} and {source.name} have the same files"
-            hint = "each row would be taken twice: remove one of them"
+            hint = "each row would be ingested twice: remove one of them"
             yield Problem("LS105", what, source.place, hint=hint)
 
 

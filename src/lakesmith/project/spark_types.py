@@ -80,7 +80,7 @@ class SqlType:
 
     @property
     def is_typeless(self) -> bool:
-        """Whether it has no values but null and empty lists or maps. Files have such columns, tables do not."""
+        """Whether its only values are null and empty lists or maps. Only files have such columns."""
         if self.outer == "struct":
             return bool(self.parts) and all(part.is_typeless for _, part in self.parts)
         return self.parts[-1][1].is_typeless if self.outer else self.text == "void"
@@ -99,7 +99,7 @@ def normal_type(text: str) -> str:
 
     Raises TypeProblem if it is not a type, or not one that Iceberg has.
 
-    Raises TypeProblem when it is no type or one that Iceberg does not have.
+    Raises TypeProblem when it is not a type or one that Iceberg does not have.
 
     >>> normal_type("STRUCT<Id: Long, tags: array<string>, price: decimal(10, 2)>")
     'struct<Id:bigint,tags:array<string>,price:decimal(10,2)>'

@@ -51,15 +51,14 @@ _TAKEN_COLUMNS: Final = frozenset(
         "_raw_types",
     }
 )
-"""Iceberg's metadata columns (its spec: reserved field ids), which it refuses in a table; and what a batch adds to its rows
-to judge them by."""
+"""Reserved names: Iceberg's metadata columns (its spec: reserved field ids), and columns that batches add."""
 
 VALID_FROM: Final = "valid_from"
 VALID_TO: Final = "valid_to"
 IS_CURRENT: Final = "is_current"
 
 VALIDITY_COLUMNS: Final = (VALID_FROM, VALID_TO, IS_CURRENT)
-"""The columns a table that keeps versions has besides those of its query: from when, until when, and whether still."""
+"""Additional columns of a table that keeps versions: valid from, valid until, and whether it is current."""
 
 _OWN_PREFIX: Final = "_lakesmith_"
 
@@ -124,7 +123,7 @@ class Column:
     place: Place | None = None
     renamed_from: str | None = setting(None, min_length=1)
     """What the column was called before. The table's column is renamed with its next batch, in metadata
-    alone, and keeps its values and its past. Files may go on calling it by either name."""
+    alone, and keeps its values and its past. Files may use either name."""
     aliases: tuple[str, ...] = ()
     default: str | None = None
     symbols: tuple[str, ...] = ()
@@ -141,11 +140,11 @@ KAFKA_COLUMNS: Final = (
     ("_headers", "array<struct<name:string,value:string>>"),
     (TOMBSTONE, "boolean"),
 )
-"""What a table that takes a topic has besides its declared columns: the record's key and headers, and whether it has no value."""
+"""Additional columns of a table with a topic: the record's key and headers, and whether it has no value."""
 
 READ_COLUMNS: Final = (("_change", "string"), ("_read_at", "timestamp"), ("_row_key", "string"))
-"""What a table that is read from PostgreSQL has besides its declared columns: ``insert``, ``update`` or ``delete``, when that was seen,
-and the key as JSON."""
+"""Additional columns of a table read from PostgreSQL: ``insert``, ``update`` or ``delete``, the time of the
+reading, and the key as JSON."""
 
 
 def fixed_point(given: str | int) -> str:
@@ -157,7 +156,7 @@ def fixed_point(given: str | int) -> str:
         if not text.isdecimal():
             datetime.fromisoformat(text)
     except ValueError:
-        expected = "the id of a snapshot, or a moment such as 2026-01-31T12:30:00Z"
+        expected = "the id of a snapshot, or a time such as 2026-01-31T12:30:00Z"
         raise WrongValue("{} is not a fixed point of the past", expected) from None
     return text
 
@@ -174,7 +173,7 @@ class ExternalTable:
 
     place: Place
     table: TableName = setting(form=TableReference, read=TableName.parse, derived=True)
-    """What it is called there, such as `bronze.sales`. Default: as the file is."""
+    """Its name there, such as `bronze.sales`. Default: the name of this file."""
     project: str | None = setting(None, min_length=1)
     """The folder of the lakesmith project that it belongs to, relative to this one's. Default: it is in the
     catalog of this project's target."""
@@ -182,8 +181,8 @@ class ExternalTable:
     """In place of `project`, `catalog` and `table`: the path of an Iceberg metadata file, `*.metadata.json`,
     relative to the project's folder."""
     begin: str | None = setting(None, key="from", form=str | int, read=fixed_point)
-    """The id of a snapshot, or a moment such as `2026-01-31T12:30:00Z`: only rows that came after it count.
-    The table must only have gained rows since. Default: all rows count."""
+    """The id of a snapshot, or a time such as `2026-01-31T12:30:00Z`: only rows that came later count. The
+    table must only have gained rows since. Default: all rows count."""
     catalog: str | None = setting(None, min_length=1)
     """The catalog that it is in, by its name in `other_catalogs` of the target. Default: that of the target
     itself."""
@@ -216,7 +215,7 @@ class PythonQuery:
     """The table for each parameter of the function, such as `{orders: bronze.orders}`. A parameter that is
     not here names its table itself, with two underscores: `bronze__orders`."""
     deterministic: bool = setting(usual=False)
-    """Your word that the function gives the same rows for the same inputs, whenever it runs."""
+    """Your declaration that the function always gives the same rows for the same inputs."""
 
 
 WATERMARK_FORMS: Final = Choice(
@@ -252,23 +251,24 @@ class Emit:
 
     query: SqlQuery
     closed: str = setting(form=ColumnName)
-    """A column of the query with the end of the window. Its row is there once the watermark has passed that."""
+    """A column of the query with the end of the window. Its row appears once the watermark has passed
+    that."""
     watermarks: tuple[Watermark, ...] = setting(key="watermark", form=WATERMARK_FORMS, read=_watermarks)
-    """Whose greatest value is the watermark: a column of an input, such as `silver.sales.sale_time`. Several,
-    in a list: the least of them counts."""
+    """The column whose greatest value is the watermark, such as `silver.sales.sale_time`. Of several, in a
+    list, the least counts."""
     delay_seconds: float = setting(key="delay", usual="0 seconds", form=str, read=duration())
-    """How long rows may be late: the watermark is so far behind the greatest value, such as `2 minutes`. What
-    comes later still corrects its window."""
+    """How late rows may be: the watermark is so far behind the greatest value, such as `2 minutes`. Rows that
+    come later still correct their window."""
     idle_after_seconds: float | None = setting(
         None, key="idle_after", form=str, read=duration(1e-9, within="more than 0 seconds")
     )
-    """Once nothing came to a watermark's input for so long, such as `5 minutes`, it holds no window open
-    until something comes. Default: it holds them for ever."""
+    """The watermark of an input without new rows for so long, such as `5 minutes`, keeps no window open until
+    rows come again. Default: it always counts."""
     max_ahead_seconds: float = setting(
         key="max_ahead", usual="5 minutes", form=str, read=duration(), rows=Rows("its max_ahead")
     )
-    """How far the time of a row may be ahead of its arrival, such as `1 hour`. Rows that are further ahead,
-    such as those of a broken clock, move no watermark."""
+    """How far the time of a row may be ahead of its arrival, such as `1 hour`. Rows further ahead, such as
+    those of a broken clock, do not move the watermark."""
 
     def __str__(self) -> str:
         return f"{self.closed} by {', '.join(map(str, self.watermarks))}"
@@ -289,10 +289,10 @@ class Orphans:
     older_than: float = setting(
         3 * 86400.0, form=str, shared=True, read=duration(86400.0, "a day or more, such as 3 days")
     )
-    """How old such a file is at least, such as `7 days`; a day at the least, for files of writers that are
-    under way. Default: `3 days`."""
+    """The least age of such files, such as `7 days`; one day or more, to spare the files of running writers.
+    Default: `3 days`."""
     remove: bool = setting(False, shared=True)
-    """Whether they are removed each time. Default: false, `lakesmith maintain --orphans` lists them and
+    """Whether they are removed each time. Default: false; `lakesmith maintain --orphans` lists them and
     `--remove-orphans` removes them."""
 
 
@@ -311,27 +311,27 @@ class Maintenance:
         shared=True,
         read=size(1024, expected="a size of 1 KiB or more, such as 128 MB"),
     )
-    """The size that small data files are put together to, such as `256 MB`. Files below half of it are small.
+    """The size to which small data files are compacted, such as `256 MB`. Files below half of it are small.
     Default: `128 MiB`."""
     strategy: FileOrder = setting(FileOrder.BINPACK, shared=True)
-    """How rows lie in the files that are put together: `binpack` leaves their order, `sort` sorts them by
-    `columns`, `z-order` by all of `columns` alike. Default: `binpack`."""
+    """The order of rows in compacted files: `binpack` keeps it, `sort` sorts by `columns`, `z-order` by all
+    of `columns` alike. Default: `binpack`."""
     columns: tuple[str, ...] = setting((), form=ColumnNames, shared=True, min_length=1)
-    """With `sort` and `z-order`: the columns, of which filters then skip files."""
+    """With `sort` and `z-order`: the columns to sort by. Filters on them then skip files."""
     older_than: float | None = setting(
         None, form=str, shared=True, read=duration(3600.0, "an hour or more, such as 30 days")
     )
-    """How long every point of the past can be travelled to, such as `30 days`, an hour at the least; older
-    ones leave. Default: the past is never cut off, and thinned out instead: see [what
+    """How long every point in time stays readable, such as `30 days`, an hour or more; older ones are
+    removed. Default: the past is thinned out, and never cut off: see [what
     stays](../maintenance.md#the-past)."""
     retain_last: int | None = setting(None, shared=True, ge=1)
-    """How many of the newest points of the past stay, however old they are. Default: 1 with `older_than`,
-    else 100."""
+    """How many of the newest points in time stay, however old they are. Default: 1 with `older_than`, else
+    100."""
     orphans: Orphans = setting(Orphans(), shared=True)
     """Files that no snapshot has."""
     schedule: Schedule | None = setting(None, form=SCHEDULE_FORMS, shared=True, read=schedule_of)
     """When `lakesmith up` maintains the table, in the forms of a table's `schedule`: `0 3 * * *`, `{every: 6
-    hours}`. Default: not as a whole; tables that get many batches are looked after in slices."""
+    hours}`. Default: never in full; tables with many batches are maintained in slices."""
 
 
 class AsOf(StrEnum):
@@ -354,9 +354,9 @@ class Lookup:
 
     as_of: AsOf = setting()
     """`arrival`: rows keep the values that the looked-up table had when they arrived. `now`: a change there
-    changes the rows that it touches, as with any other input."""
+    changes the matching rows, as with any other input."""
     unknown: OnUnknown = setting(usual=OnUnknown.KEEP)
-    """With `arrival`, what becomes of a row that finds nothing: `keep` leaves the lookup's columns NULL for
+    """With `arrival`, what happens to a row without a match: `keep` leaves the lookup's columns NULL for
     ever, and counts it. `heal` is refused: a table of its own does that, see [unknown
     products](../lookups.md#unknown-products). Default: `keep`."""
 
@@ -387,7 +387,7 @@ def partition_field(text: str) -> tuple[str, str]:
     """
     found = _FIELD.fullmatch(text)
     if found is None:
-        raise PartitionProblem(f"{text!r} is no partition field")
+        raise PartitionProblem(f"{text!r} is not a partition field")
     transform, number, inner, plain = found.groups()
     column = _unquoted(inner or plain)
     if transform is None:

@@ -101,7 +101,7 @@ class TableBuilder(DraftReader):
     def _external(self, external: ExternalTable) -> TableDefinition:
         files = self.draft.files
         if queries := [path for path in (files.sql, files.py) if path]:
-            what = f"{files.name} is a table of others and has a query"
+            what = f"{files.name} is an external table and has a query"
             self.problem("LS112", what, external.place, expected="one of the two", found=queries[0])
         levels, but = self.draft.levels, frozenset({*settings_of(self.kind)} - OF_EXTERNAL)
         values = values_of(self.kind, levels, self.problems, but=but)
@@ -154,10 +154,10 @@ class TableBuilder(DraftReader):
         rows.
         """
         hint = (
-            "keep the looked-up key as a column, and let a table that reads this one fill in what is NULL by a join as of now:"
-            " docs/lookups.md, Unknown products"
+            "keep the looked-up key as a column, and fill in NULLs by a join with the current lookup,"
+            " in a table that reads this one: docs/lookups.md, Unknown products"
         )
-        what = f"rows of {self.draft.files.name} that wait for {name} cannot be healed in their place"
+        what = f"rows of {self.draft.files.name} that wait for {name} cannot be healed in place"
         place = self.draft.own.document.place("lookups", name, "unknown")
         self.problem("LS137", what, place, expected="unknown: keep", found="heal", hint=hint)
 
@@ -256,7 +256,8 @@ class TableBuilder(DraftReader):
         if not any(source.snapshot for source in sources):
             return OnBadRow.QUARANTINE if setting is None else OnBadRow(setting.value)
         if setting is not None and setting.value is not OnBadRow.FAIL:
-            what = f"a row in quarantine would count as deleted: the files of {self.draft.files.name} are full exports"
+            table = self.draft.files.name
+            what = f"a row in quarantine would count as deleted: the files of {table} are full exports"
             self.problem("LS105", what, setting.place, expected="on_bad_row: fail", found=str(setting.value))
         if len(sources) > 1:
             what = f"the files of {self.draft.files.name} are full exports, and it has {len(sources)} sources"
@@ -317,7 +318,7 @@ def external_table(name: TableName, own: Level, problems: list[Problem]) -> Exte
 def _not_together(name: TableName, own: Level) -> Iterator[Problem]:
     for key in own.model.model_fields_set - OF_EXTERNAL - {"external"}:
         word = key.rstrip("_")
-        what = f"{name} is a table of others, which {word} does not concern"
+        what = f"{name} is an external table, which {word} does not concern"
         yield Problem("LS112", what, own.document.place(word), "external: alone", f"external and {word}")
 
 
@@ -330,7 +331,7 @@ def _wrong(settings: Any, own: Level) -> Iterator[Problem]:
         yield Problem("LS105", "a table is in a project or in a catalog", place, "one of the two")
     if not (settings.metadata or settings.project or settings.catalog or settings.table):
         expected = "project, catalog, table or metadata"
-        yield Problem("LS104", "external does not say which table it is", place, expected)
+        yield Problem("LS104", "external does not name a table", place, expected)
 
 
 def unknown_catalogs(tables: Iterable[TableDefinition], target: Target) -> Iterator[Problem]:

@@ -38,7 +38,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A YAML file. ``lines``: the line of every key and item; ``text_lines``: that of each text's first line."""
+    """A YAML file. ``lines``: those of keys and items; ``text_lines``: the first lines of texts."""
 
     file: str
     value: Any
@@ -129,7 +129,7 @@ def _syntax_problem(error: MarkedYAMLError, file: str) -> Problem:
     if "another document" in said or "but found another document" in str(error):
         hint = "one file holds one document: remove the ---"
     if "mapping values are not allowed" in said:
-        hint = "mend the indentation, or put a value that contains a colon and a space in quotes"
+        hint = "fix the indentation, or put a value that contains a colon and a space in quotes"
     context = f"{error.context}{_opened(error)}, " if error.context and error.context != said else ""
     return Problem("LS101", "this is not YAML", Place(file, line), found=f"{context}{said}", hint=hint)
 

@@ -23,7 +23,7 @@ RESERVED = frozenset(OPERATORS) | {"and", "AND", "or", "OR", "where", "with", "l
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}( [AP]M)?")
 _UNKNOWN_CHARACTERS = {
-    "'": "strings and names stand in double quotes",
+    "'": "strings and names are in double quotes",
     "\u201c": 'use straight double quotes: "',
     "\u201d": 'use straight double quotes: "',
     '"': "close the string with a double quote",
@@ -53,7 +53,7 @@ def condition(reader: Reader, *, lengths: bool) -> Condition:
     """Reads a condition; ``lengths``: one of ColumnLength, which compares with numbers only.
 
     Raises:
-        Fault: something else stands there, or the condition is not supported on single rows.
+        Fault: something else is there, or the condition is not supported on single rows.
     """
     first = reader.now
     operator = _operator(reader)
@@ -150,7 +150,7 @@ def _refuse_expression(reader: Reader) -> None:
     reader.skip_parentheses()
     if inner.text == "now":
         hint = "compare with a fixed date, or filter by time in the query"
-        raise Fault("LS184", "now() changes with time: a rebuild would judge otherwise", inner, hint=hint)
+        raise Fault("LS184", "now() changes with time: a rebuild would give another result", inner, hint=hint)
     what = "functions, dynamic rules and arithmetic are not supported in conditions"
     raise Fault("LS183", what, inner, found=inner.shown, hint="write a fixed value")
 
@@ -210,10 +210,10 @@ def _rank(kind: Kind, value: _Value) -> Decimal:
 
 def _no_order(operator: Operator, value: _Value) -> Fault:
     if _TIME.fullmatch(value.text):
-        what = f"{value.token.shown} is a time of the present day: a rebuild would judge otherwise"
+        what = f"{value.token.shown} is a time of the present day: a rebuild would give another result"
         return Fault("LS184", what, value.token, hint="filter by time in the query")
     expected = 'a number, or a date as "YYYY-MM-DD"'
-    hint = "numbers stand without quotes; strings can be compared with =, !=, in and matches"
+    hint = "numbers have no quotes; strings can be compared with =, !=, in and matches"
     return Fault(
         "LS185", f"{operator} does not compare strings", value.token, expected, value.token.shown, hint
     )

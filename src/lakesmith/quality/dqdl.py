@@ -37,7 +37,7 @@ _OTHER_SECTIONS = frozenset({"Metadata", "DataSources", "DefaultLabels", "Analyz
 
 @dataclass(frozen=True, slots=True)
 class ParsedRule:
-    """A parsed rule: ``check`` is its condition, ``text`` its words, ``line`` its first line counted from 0."""
+    """A parsed rule: ``check`` is its condition, ``text`` its words, ``line`` its first line from 0."""
 
     check: Check
     text: str
@@ -86,7 +86,7 @@ class Parser:
         return _unsupported_section(token)
 
     def _end_of_document(self) -> None:
-        # A rule that ends with neither a comma nor a ] has been told already.
+        # A rule that ends with neither a comma nor a ] is among the faults already.
         if self._reader.took("]") and self._reader.now.kind != "end":
             self.faults.append(_unsupported_section(self._reader.now))
 
@@ -97,7 +97,7 @@ class Parser:
             check = self._either()
             self._end_of_rule()
         except Fault as fault:
-            # Behind a problem that was told, what follows in the same rule is often its consequence only.
+            # After a fault, other faults in the same rule are often its consequences.
             self.faults += [fault] if len(self.faults) == known else []
             self._reader.skip_rule()
             return None
@@ -228,7 +228,7 @@ def _unknown_type(token: Token) -> Fault:
 def _refused_tag(word: Token, tag: Token) -> Fault:
     if tag.text == "threshold":
         what = (
-            "`with threshold` is a share of all rows of a dataset, and a rule here judges each row by itself"
+            "`with threshold` is a share of all rows of a dataset, and a rule here checks each row by itself"
         )
         return Fault(
             "LS183", what, word, hint="remove it: rows that break the rule are handled by `on_bad_row`"

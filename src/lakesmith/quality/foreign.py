@@ -26,7 +26,7 @@ _UNREPEATABLE_CALLS = _CLOCK_WORDS | {
     "monotonically_increasing_id", "spark_partition_id", "input_file_name", "input_file_block_start",
     "input_file_block_length",
 }  # fmt: skip
-UNREPEATABLE = "a rebuild would judge otherwise"
+UNREPEATABLE = "a rebuild would give another result"
 """The reason why nothing in a rule may change with time or chance."""
 
 _UNBALANCED = ("unterminated character set", "missing ), unterminated subpattern", "unbalanced parenthesis")
@@ -54,7 +54,7 @@ def _token_problem(match: re.Match[str]) -> str | None:
     if kind == "comment" or word == ";":
         return f"has a `{word}`, which would hide or end what follows"
     if kind in {"call", "word"} and word == "select":
-        return "has a subquery, which judges more than a single row"
+        return "has a subquery, which reads more than a single row"
     if word in (_UNREPEATABLE_CALLS if kind == "call" else _CLOCK_WORDS):
         return f"uses {word}: {UNREPEATABLE}"
     return None

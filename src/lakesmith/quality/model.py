@@ -38,7 +38,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class IsComplete:
-    """The column is not NULL. ``where``: the rows that are checked, a Spark SQL predicate; the others pass."""
+    """The column is not NULL. ``where``: a Spark SQL predicate of the rows to check; the others pass."""
 
     column: str
     where: str | None = None

@@ -1,33 +1,35 @@
-r"""Checks to Spark SQL predicates: TRUE exactly when the row passes, never NULL, never an error on a value (ANSI mode).
+r"""Conversion of checks to Spark SQL predicates: TRUE exactly if the row passes, never NULL, and never an
+error on a value (ANSI mode).
 
-What is judged follows AWS Glue (the DQDL reference, and awslabs/deequ where the reference is silent):
+What is checked follows AWS Glue (the DQDL reference, and awslabs/deequ where the reference is silent):
 
 NULL
-    fails every ``ColumnValues`` condition, ``not between`` and ``not matches`` included, except that it passes
-    ``!=`` and ``not in`` unless the keyword NULL is among their values, and passes ``= NULL`` and ``in [..., NULL]``.
-    ``ColumnLength`` takes NULL as a string of length 0, in all its forms.
+    fails every ``ColumnValues`` condition, ``not between`` and ``not matches`` included, except that it
+    passes ``!=`` and ``not in`` unless the keyword NULL is among their values, and passes ``= NULL`` and
+    ``in [..., NULL]``. ``ColumnLength`` treats NULL as a string of length 0, in all its forms.
 Numbers
-    The column's value is read as a number, whatever its type. A string is one if it has digits, with or without a
-    sign, a point, an exponent and white space around. What is no number (NaN too) fails the row, with ``!=`` and
-    ``not in`` as well. Values are compared as doubles and, where the doubles are equal, as decimals of 38 digits, 18 of
-    them (or as many as the rule has) behind the point: bigints and decimals are compared exactly, and a double 0.1
-    equals ``0.1``.
+    The column's value is read as a number, whatever its type. A string is one if it has digits, with or
+    without a sign, a point, an exponent and white space around. A value that is not a number (also NaN)
+    fails the row, with ``!=`` and ``not in`` as well. Values are compared as doubles and, if the doubles
+    are equal, as decimals of 38 digits, 18 of them (or as many as the rule has) after the point: bigints
+    and decimals are compared exactly, and a double 0.1 equals ``0.1``.
 Dates
-    ``"2024-01-31"`` is a date, not a string, unless other strings stand beside it. The column's value is read as a date by ``try_cast``: a timestamp's
-    time of day is cut off, in the session's time zone. What is no date fails the row, with ``!=`` and ``not in`` as
-    well.
+    ``"2024-01-31"`` is a date, not a string, unless it is among other strings. The column's value is read
+    as a date by ``try_cast``: a timestamp's time of day is cut off, in the session's time zone. A value
+    that is not a date fails the row, with ``!=`` and ``not in`` as well.
 between
     is exclusive at both ends: ``between 1 and 3`` holds for 2 only; ``not between`` is its opposite.
 Strings
-    are compared with the column's value cast to string, upper and lower case being different. EMPTY is the string
-    of length 0, WHITESPACES_ONLY a string of one or more white space characters (Unicode's, not only spaces).
+    are compared with the column's value cast to string, with case. EMPTY is the string of length 0,
+    WHITESPACES_ONLY a string of one or more white space characters (Unicode's, not only spaces).
 matches
-    takes a Java regular expression that must match the whole value. An empty value is matched like any other.
+    takes a Java regular expression that must match the whole value. An empty value is matched like any
+    other.
 where
     Rows for which the filter is not TRUE pass the rule.
 
-A rule on a column whose type can never be compared so (a number rule on a date column) is refused by Spark when
-it analyses the predicate, before any row is judged.
+Spark refuses a rule on a column whose type cannot be compared (a number rule on a date column) when it
+analyses the predicate, before any row is checked.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from lakesmith.quality.model import Check, ColumnValues, Composite, Condition, I
 from lakesmith.quoting import literal, quoted
 
 MOST_DIGITS = 37
-"""The most digits the numbers of a rule may need: one less than those of Spark's widest decimal, see ``_decimal``."""
+"""The most digits of the numbers in a rule, one less than Spark's widest decimal has. See ``_decimal``."""
 
 _DECIMAL_SCALE = 18
 _WHITESPACE_ONLY = r"(?U)\A\s+\z"
@@ -50,12 +52,12 @@ def predicate_of(check: Check) -> str:
         return "(" + f" {check.operator.upper()} ".join(predicate_of(part) for part in check.parts) + ")"
     column = quoted(check.column)
     if isinstance(check, IsComplete):
-        judged = f"({column} IS NOT NULL)"
+        passes = f"({column} IS NOT NULL)"
     elif isinstance(check, ColumnValues):
-        judged = f"coalesce({_value_predicate(column, check.condition)}, false)"
+        passes = f"coalesce({_value_predicate(column, check.condition)}, false)"
     else:
-        judged = f"({_length_predicate(column, check.condition)})"
-    return judged if check.where is None else f"(NOT coalesce(({check.where}), false) OR {judged})"
+        passes = f"({_length_predicate(column, check.condition)})"
+    return passes if check.where is None else f"(NOT coalesce(({check.where}), false) OR {passes})"
 
 
 def _value_predicate(column: str, condition: Condition) -> str:
@@ -117,16 +119,17 @@ def _text_among(text: str, condition: Condition) -> str:
 
 
 def _number_among(column: str, values: Sequence[str]) -> str:
-    # A value whose double is in the list can differ from it by less than a double shows: then the decimals decide.
+    # A value can differ from one in the list by less than doubles show. Then the decimals decide.
     as_double = _in(_double(column), [f"{value}D" for value in values])
     as_decimal = _in(_decimal(column, values), [f"{value}BD" for value in values])
     return f"{as_double} AND {as_decimal}"
 
 
 def _number_not_among(column: str, values: Sequence[str]) -> str:
-    # Not just the negation: Spark's decimals read digits of other scripts, and what is no double is no number here.
+    # Not just the negation: Spark's decimals read digits of other scripts, and only doubles are numbers here.
     double, as_double = _double(column), [f"{value}D" for value in values]
-    tie = f"{_in(double, as_double)} AND NOT {_in(_decimal(column, values), [f'{value}BD' for value in values])}"
+    as_decimal = [f"{value}BD" for value in values]
+    tie = f"{_in(double, as_double)} AND NOT {_in(_decimal(column, values), as_decimal)}"
     return f"NOT {_in(double, as_double)} OR ({tie})"
 
 
@@ -154,15 +157,15 @@ def _ordered_numbers(column: str, condition: Condition) -> str:
 
 
 def _number_compared(column: str, operator: str, value: str) -> str:
-    # Rounding to a double or a decimal never turns an order around, it only makes neighbours equal: so where the
-    # doubles differ they are right, and only where they are equal is the (costlier) decimal worth its look.
+    # Rounding to a double or a decimal never reverses an order; it only makes neighbours equal. So doubles
+    # that differ are right, and only where they are equal the (slower) decimals decide.
     double, decimal = _double(column), _decimal(column, [value])
     return f"{double} {operator[0]} {value}D OR ({double} = {value}D AND {decimal} {operator} {value}BD)"
 
 
 def _double(column: str) -> str:
-    # Read as a double, the strings 5d, 5F, 0x1p3 and Infinity would be numbers: Spark hands them to Java. The optimizer
-    # folds typeof, so a column of any other type does not pay for the look at its characters.
+    # Spark parses doubles with Java, so the strings 5d, 5F, 0x1p3 and Infinity would be numbers. The
+    # optimiser folds typeof, so columns of other types do not pay for this check.
     java_only = f"typeof({column}) LIKE 'string%' AND CAST({column} AS STRING) RLIKE '[DFXdfx]'"
     return f"nanvl(try_cast(if({java_only}, NULL, {column}) AS DOUBLE), NULL)"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from lakesmith.errors import Place, Problem
@@ -66,14 +66,15 @@ def _token(match: re.Match[str], line: int, spaced: bool) -> Token:
 
 
 def string_value(token: Token) -> str:
-    r"""What a string token stands for: the quotes removed, ``\"`` and ``\\`` resolved, any other backslash kept."""
+    r"""Returns a string token's text without quotes, with ``\"`` and ``\\`` resolved."""
     return re.sub(r'\\(["\\])', r"\1", token.text[1:-1])
 
 
 def raw_value(token: Token) -> str:
-    r"""A string token that holds another language (a regular expression, SQL): only ``\"`` is resolved.
+    r"""Returns the text of a string token in another language (a regular expression, SQL).
 
-    Every other backslash belongs to that language, as in AWS Glue: ``"\d+"`` is the regular expression ``\d+``.
+    Only ``\"`` is resolved. Every other backslash belongs to that language, as in AWS Glue: ``"\d+"`` is the
+    expression ``\d+``.
     """
     return re.sub(r'\\(["\\])', lambda match: '"' if match[1] == '"' else match[0], token.text[1:-1])
 
@@ -105,8 +106,7 @@ class Fault(Exception):
 
     def problem(self, place: Place) -> Problem:
         """Returns the problem with its place. ``place``: where the text's first line is."""
-        told = self._problem
-        return Problem(told.code, told.what, moved(place, self.line), told.expected, told.found, told.hint)
+        return replace(self._problem, place=moved(place, self.line))
 
 
 def moved(place: Place, lines: int) -> Place:
@@ -170,7 +170,7 @@ class Reader:
                 return
 
     def skip_simple(self) -> None:
-        """Reads to the end of a simple rule with a problem: a ``)``, ``and``, ``or`` or the rule's own end."""
+        """Reads to the end of a faulty simple rule: a ``)``, ``and``, ``or`` or the rule's own end."""
         while not (self._ends_rule() or self.sees(")") or (self._joins() and self._begins_rule(1))):
             self.skip_parentheses() if self.sees("(") else self.take()
 
@@ -194,7 +194,7 @@ class Reader:
         return self.peek(ahead).text == "]" and (after.kind == "end" or after.text == "Analyzers")
 
     def _begins_rule(self, ahead: int) -> bool:
-        # Brackets cannot be counted on here, one of them may be what is wrong: a rule is known by its first word.
+        # One of the brackets may be wrong, so they are not counted: a rule is recognised by its first word.
         token, after = self.peek(ahead), self.peek(ahead + 1)
         if token.text == "(":
             return after.text != "now"

@@ -40,7 +40,7 @@ _SCHEMA = ["ColumnCount", "ColumnDataType", "ColumnExists", "ColumnNamesMatchPat
 _FILES = ["FileFreshness", "FileMatch", "FileSize", "FileUniqueness"]
 
 _HINTS = {
-    "Completeness": 'use IsComplete to judge each row, for example: IsComplete "column"',
+    "Completeness": 'use IsComplete to check each row, for example: IsComplete "column"',
     "IsPrimaryKey": "declare the table's `key` instead: it keeps one row per key and quarantines NULL keys",
     "IsUnique": "declare the table's `key` instead: it keeps one row per key",
 }
@@ -56,20 +56,23 @@ def refusal(rule_type: str) -> tuple[str, str] | None:
     type.
     """
     if rule_type in _WHOLE_DATASET:
-        why = f"{rule_type} judges a whole dataset and is not supported on single rows yet"
+        why = f"{rule_type} checks a whole dataset and is not supported on single rows yet"
         return why, _HINTS.get(rule_type, "remove it, or use one of " + ", ".join(ROW_RULES))
     if rule_type in _SCHEMA:
         return (
-            f"{rule_type} judges the columns of a table, not its rows",
+            f"{rule_type} checks the columns of a table, not its rows",
             "declare the table's `columns` instead",
         )
     if rule_type in _FILES:
         return (
-            f"{rule_type} judges files, not the rows of a table",
+            f"{rule_type} checks files, not the rows of a table",
             "remove it; `source: files:` has settings of its own",
         )
     if rule_type == "DataFreshness":
-        return "DataFreshness compares with the present time: a rebuild would judge otherwise", "remove it"
+        return (
+            "DataFreshness compares with the present time: a rebuild would give another result",
+            "remove it",
+        )
     return None
 
 

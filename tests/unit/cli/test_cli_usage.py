@@ -49,7 +49,7 @@ def test_a_wrong_call_as_data(cli: Cli) -> None:
 def test_a_folder_that_is_no_project(cli: Cli, tmp_path: Path, command: str) -> None:
     said = cli(*command.split(), "--project", tmp_path)
     assert (said.code, said.out) == (2, "")
-    assert said.err.startswith("LS119 lakesmith.yaml: this folder is no project")
+    assert said.err.startswith("LS119 lakesmith.yaml: no lakesmith project here")
     assert "lakesmith init" in said.err
     assert list(tmp_path.iterdir()) == []
 

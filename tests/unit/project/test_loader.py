@@ -149,10 +149,10 @@ def test_a_keyed_copy_of_full_exports_has_a_query_that_finds_deletes() -> None:
     ("bronze", "silver", "said"),
     [
         ("{column: day, path: (x)}", "", "in a column, or in its path"),
-        ("{format: yyyy}", "", "format is that of a time in the path"),
+        ("{format: yyyy}", "", "format is for a time in the path"),
         ("{path: 'a.csv'}", "", "does not match a time"),
         ("true, on_new_column: ignore}}\non_bad_row: quarantine #", "", "would count as deleted"),
-        ("true", "latest_by: [at]\n", "full exports tell it"),
+        ("true", "latest_by: [at]\n", "full exports determine it"),
     ],
 )
 def test_what_does_not_go_with_full_exports(bronze: str, silver: str, said: str) -> None:

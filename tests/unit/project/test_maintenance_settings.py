@@ -72,7 +72,7 @@ def test_the_columns_of_a_folder_do_not_concern_a_table_that_packs() -> None:
         ("older_than: soon", "LS105 tables/bronze/orders.yaml:2: older_than is not a valid duration"),
         ("orphans: {older_than: 1 h}", "LS105 tables/bronze/orders.yaml:2: older_than is too small"),
         ("strategy: sort", "LS105 tables/bronze/orders.yaml:2: the strategy sort needs columns"),
-        ("schedule: at night", "LS105 tables/bronze/orders.yaml:2: schedule is no cron expression"),
+        ("schedule: at night", "LS105 tables/bronze/orders.yaml:2: schedule is not a cron expression"),
         ("retain_first: 3", "LS103 tables/bronze/orders.yaml:2: unknown setting"),
     ],
 )  # fmt: skip

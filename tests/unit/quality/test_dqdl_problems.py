@@ -40,7 +40,7 @@ PROBLEMS = {
         'Rules = [ ColumnValues "a" in ["x", "y",\n IsComplete "b",\n RowCount > 1 ]',
         [
             "LS180 t.yaml:11: the rule cannot be read",
-            "LS182 t.yaml:12: RowCount judges a whole dataset and is not supported on single rows yet",
+            "LS182 t.yaml:12: RowCount checks a whole dataset and is not supported on single rows yet",
         ],
     ),
     "a string that is not closed": (
@@ -70,8 +70,8 @@ PROBLEMS = {
 Analyzers = [ RowCount ]""",
         [
             "LS181 t.yaml:11: unknown rule type Iscomplete",
-            "LS184 t.yaml:12: now() changes with time: a rebuild would judge otherwise",
-            "LS182 t.yaml:12: Completeness judges a whole dataset and is not supported on single rows yet",
+            "LS184 t.yaml:12: now() changes with time: a rebuild would give another result",
+            "LS182 t.yaml:12: Completeness checks a whole dataset and is not supported on single rows yet",
             "LS185 t.yaml:13: numbers and strings are mixed in one condition",
             "LS185 t.yaml:15: the regular expression is not valid: missing ), unterminated subpattern",
             "LS183 t.yaml:16: the DQDL section Analyzers is not supported",
@@ -92,7 +92,7 @@ Analyzers = [ RowCount ]""",
         'Rules = [ ColumnValues "a" = 1 with threshold > 0.9 ]',
         [
             "LS183 t.yaml:10: `with threshold` is a share of all rows of a dataset,"
-            " and a rule here judges each row by itself"
+            " and a rule here checks each row by itself"
         ],
     ),
     "another tag": (
@@ -103,7 +103,7 @@ Analyzers = [ RowCount ]""",
         'Rules = [ IsComplete "a" labels = ["k"="v"], RowCount > 1 ]',
         [
             "LS183 t.yaml:10: labels are not supported",
-            "LS182 t.yaml:10: RowCount judges a whole dataset and is not supported on single rows yet",
+            "LS182 t.yaml:10: RowCount checks a whole dataset and is not supported on single rows yet",
         ],
     ),
     "a dynamic rule": (
@@ -112,11 +112,11 @@ Analyzers = [ RowCount ]""",
     ),
     "now": (
         'Rules = [ ColumnValues "a" in [now(), "2024-01-01"] ]',
-        ["LS184 t.yaml:10: now() changes with time: a rebuild would judge otherwise"],
+        ["LS184 t.yaml:10: now() changes with time: a rebuild would give another result"],
     ),
     "a time of the day": (
         'Rules = [ ColumnValues "a" > "09:30" ]',
-        ['LS184 t.yaml:10: "09:30" is a time of the present day: a rebuild would judge otherwise'],
+        ['LS184 t.yaml:10: "09:30" is a time of the present day: a rebuild would give another result'],
     ),
     "arithmetic": (
         'Rules = [ ColumnValues "a" = 1 + 2 ]',
@@ -167,8 +167,8 @@ IsComplete "a" where x > 1 ]""",
             "LS185 t.yaml:11: the where filter closes a parenthesis that it does not open",
             "LS185 t.yaml:12: the where filter leaves a quote open",
             "LS185 t.yaml:12: the where filter has a `--`, which would hide or end what follows",
-            "LS184 t.yaml:13: the where filter uses current_date: a rebuild would judge otherwise",
-            "LS185 t.yaml:13: the where filter has a subquery, which judges more than a single row",
+            "LS184 t.yaml:13: the where filter uses current_date: a rebuild would give another result",
+            "LS185 t.yaml:13: the where filter has a subquery, which reads more than a single row",
             "LS180 t.yaml:14: the rule cannot be read",
         ],
     ),
@@ -186,7 +186,7 @@ HINTS = {
     "word processor": ("IsComplete \u201ca\u201d", 'use straight double quotes: "'),
     "a whole dataset's rule with a twin for rows": (
         'Completeness "a" > 0.5',
-        'use IsComplete to judge each row, for example: IsComplete "column"',
+        'use IsComplete to check each row, for example: IsComplete "column"',
     ),
     "upper and lower case": (
         'ColumnValues "a" = "x" with ignoreCase = "true"',
@@ -195,7 +195,7 @@ HINTS = {
     "the length of NULL": ('ColumnLength "a" = NULL', "NULL has the length 0"),
     "numbers in quotes": (
         'ColumnValues "a" > "5"',
-        "numbers stand without quotes; strings can be compared with =, !=, in and matches",
+        "numbers have no quotes; strings can be compared with =, !=, in and matches",
     ),
 }
 

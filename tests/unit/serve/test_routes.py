@@ -93,7 +93,7 @@ def test_limits_have_defaults_and_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "what"),
     [
-        ("event_id: [id, name]", "event_id has name, which is no column"),
+        ("event_id: [id, name]", "event_id has name, which is not a column"),
         ("max_waiting: much", "max_waiting is not a valid size"),
         ("max_request: 1 GB", "max_request is too large"),
         ("max_request: 5 B", "max_request is too small"),

@@ -67,8 +67,9 @@ defaults: {owner: data team}
 
 
 _RULES: Final = (
-    "What `rules` of a [table](table.md) can say: a part of DQDL, the language of AWS Glue Data Quality. Each rule judges one row by itself; `on_bad_row` "
-    "says what becomes of the rows that break one. Rules are put together with `and`, `or` and parentheses, and `where` restricts one to some rows."
+    "The `rules` of a [table](table.md): a part of DQDL, the language of AWS Glue Data Quality. Each rule"
+    " checks one row by itself; `on_bad_row` says what happens to the rows that break one. Rules are combined"
+    " with `and`, `or` and parentheses, and `where` restricts one to some rows."
 )
 _RULES_EXAMPLE: Final = """```
 Rules = [
@@ -139,8 +140,9 @@ def _rules_page() -> Iterator[str]:
     yield from ("", "A condition is one of:", "")
     yield from (f"- `{operator}{_OPERANDS.get(operator, ' 1')}`" for operator in get_args(Operator))
     keywords = ", ".join(f"`{keyword}`" for keyword in get_args(Keyword))
-    yield f"\nValues are numbers, strings in double quotes, or, with `=`, `!=`, `in` and `not in`, {keywords}.\n"
-    yield from ("## What is judged", "", *_terms(predicate.__doc__ or ""), "")
+    values = "Values are numbers, strings in double quotes, or, with `=`, `!=`, `in` and `not in`"
+    yield f"\n{values}, {keywords}.\n"
+    yield from ("## What is checked", "", *_terms(predicate.__doc__ or ""), "")
     yield from (
         "## Rule types of DQDL that are refused",
         "",
@@ -164,7 +166,7 @@ def _sentence(text: str | None) -> str:
 
 
 def section(title: str, kind: type, shared: bool | None = None) -> Iterator[str]:
-    """Yields the rows of a class's settings; ``shared``: those that ``_defaults.yaml`` may have, or may not."""
+    """Yields the rows of a class's settings; ``shared``: whether ``_defaults.yaml`` may have them."""
     settings = all_settings(kind)
     fields = {field.alias or name: field for name, field in model_of(kind).model_fields.items()}
     chosen = [key for key, (_, each) in settings.items() if shared in (None, each.shared)]
