@@ -1,7 +1,5 @@
 """Law 3 where rows are bad: every row is somewhere, with every reason, and on record."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +7,6 @@ from harness import Harness, MakeShop, fail
 
 from lakesmith.catalog.record import Account
 from lakesmith.execute import faults
-from lakesmith.spark.start.session import SessionHandle
 
 pytestmark = pytest.mark.in_turn
 
@@ -31,16 +28,6 @@ rules: |
 QUERY = "SELECT id, email, price, op FROM bronze.orders"
 
 
-@pytest.fixture(autouse=True)
-def no_faults() -> Iterator[None]:
-    yield
-    faults.clear()
-
-
-def project(make_shop: MakeShop, files: dict[str, str]) -> Harness:
-    return make_shop(files)
-
-
 def land(shop: Harness, number: int, *lines: str) -> None:
     shop.land(f"landing/orders/{number}.csv", "id,email,price,op\n" + "".join(f"{line}\n" for line in lines))
 
@@ -58,8 +45,8 @@ def account(record_account: Account) -> dict[str, int]:
     return {name: getattr(record_account, name) for name in names if getattr(record_account, name)}
 
 
-def test_every_bad_row_of_a_file_is_kept_with_every_reason(tmp_path: Path, session: SessionHandle) -> None:
-    shop = project(tmp_path, session, {"tables/bronze/orders.yaml": ORDERS})
+def test_every_bad_row_of_a_file_is_kept_with_every_reason(make_shop: MakeShop) -> None:
+    shop = make_shop({"tables/bronze/orders.yaml": ORDERS})
     land(shop, 1, "1,a@x,1.50,I", "x,b@x,y,I", "3,,-1,I", "4,d@x,0,I", "5,e@x", "6,f@x,,I")
     record = shop.must_run().published["bronze.orders"]
     assert shop.rows("bronze.orders", "id") == [(1,)]
@@ -80,11 +67,9 @@ def test_every_bad_row_of_a_file_is_kept_with_every_reason(tmp_path: Path, sessi
     assert [row[:2] for row in bad(shop, "bronze.orders")] == [(1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (2, 1)]
 
 
-def test_a_keyed_table_sets_aside_rows_without_a_key_and_rows_that_break_rules(
-    tmp_path: Path, session: SessionHandle
-) -> None:
+def test_a_keyed_table_sets_aside_rows_without_a_key_and_rows_that_break_rules(make_shop: MakeShop) -> None:
     files = {"tables/bronze/orders.yaml": LOOSE, "tables/silver/orders.yaml": KEYED}
-    shop = project(tmp_path, session, {**files, "tables/silver/orders.sql": QUERY})
+    shop = make_shop({**files, "tables/silver/orders.sql": QUERY})
     land(shop, 1, "1,aa@x,1,I", ",b@x,2,I", "2,,200,I", "3,c,3,I", "4,dd@x,4,I", ",,500,D")
     first = shop.must_run().published["silver.orders"]
     assert shop.rows("silver.orders", "id") == [(1,), (4,)]
@@ -108,10 +93,10 @@ def test_a_keyed_table_sets_aside_rows_without_a_key_and_rows_that_break_rules(
     assert second.checks['ColumnValues "price" < 100'] == 1
 
 
-def test_a_full_refresh_judges_all_rows_anew(tmp_path: Path, session: SessionHandle) -> None:
+def test_a_full_refresh_judges_all_rows_anew(make_shop: MakeShop) -> None:
     files = {"tables/bronze/orders.yaml": LOOSE, "tables/silver/orders.sql": QUERY}
     rule = "rules: 'Rules = [ ColumnValues \"price\" > {} ]'\n"
-    shop = project(tmp_path, session, {**files, "tables/silver/orders.yaml": rule.format(1)})
+    shop = make_shop({**files, "tables/silver/orders.yaml": rule.format(1)})
     land(shop, 1, "1,a@x,1,I", "2,b@x,2,I", "3,c@x,3,I")
     shop.must_run()
     land(shop, 2, "4,d@x,0,I")
@@ -130,12 +115,10 @@ def test_a_full_refresh_judges_all_rows_anew(tmp_path: Path, session: SessionHan
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_on_bad_row_fail_publishes_nothing_and_says_why(
-    tmp_path: Path, session: SessionHandle, keyed: bool
-) -> None:
+def test_on_bad_row_fail_publishes_nothing_and_says_why(make_shop: MakeShop, keyed: bool) -> None:
     silver = (KEYED if keyed else KEYED[KEYED.index("rules") :]) + "on_bad_row: fail\n"
     files = {"tables/bronze/orders.yaml": LOOSE, "tables/silver/orders.yaml": silver}
-    shop = project(tmp_path, session, {**files, "tables/silver/orders.sql": QUERY})
+    shop = make_shop({**files, "tables/silver/orders.sql": QUERY})
     land(shop, 1, "1,aa@x,1,I")
     shop.must_run()
     land(shop, 2, "2,bb@x,2,I", "3,,200,I", "4,c,4,I")
@@ -153,8 +136,8 @@ def test_on_bad_row_fail_publishes_nothing_and_says_why(
     assert len(shop.quarantine("silver.orders")) == 2
 
 
-def test_on_bad_row_fail_for_files(tmp_path: Path, session: SessionHandle) -> None:
-    shop = project(tmp_path, session, {"tables/bronze/orders.yaml": ORDERS + "on_bad_row: fail\n"})
+def test_on_bad_row_fail_for_files(make_shop: MakeShop) -> None:
+    shop = make_shop({"tables/bronze/orders.yaml": ORDERS + "on_bad_row: fail\n"})
     land(shop, 1, "1,a@x,1,I", "x,b@x,2,I")
     result = shop.run()
     assert (result.code, result.problems[0].found) == (3, "id: not a bigint: 'x'")
@@ -164,10 +147,8 @@ def test_on_bad_row_fail_for_files(tmp_path: Path, session: SessionHandle) -> No
 
 
 @pytest.mark.parametrize("point", ["after-quarantine", "before-publish"])
-def test_the_bad_rows_of_an_attempt_that_failed_do_not_count(
-    tmp_path: Path, session: SessionHandle, point: str
-) -> None:
-    shop = project(tmp_path, session, {"tables/bronze/orders.yaml": ORDERS})
+def test_the_bad_rows_of_an_attempt_that_failed_do_not_count(make_shop: MakeShop, point: str) -> None:
+    shop = make_shop({"tables/bronze/orders.yaml": ORDERS})
     land(shop, 1, "1,a@x,1,I", "2,,1,I")
     shop.must_run()
     land(shop, 2, "3,,1,I", "4,d@x,1,I")
@@ -181,9 +162,9 @@ def test_the_bad_rows_of_an_attempt_that_failed_do_not_count(
     assert shop.rows("bronze.orders", "id") == [(1,), (4,)]
 
 
-def test_a_file_that_was_changed_takes_its_bad_rows_along(tmp_path: Path, session: SessionHandle) -> None:
+def test_a_file_that_was_changed_takes_its_bad_rows_along(make_shop: MakeShop) -> None:
     source = ORDERS.replace("format: csv", "format: csv, on_changed_file: replace")
-    shop = project(tmp_path, session, {"tables/bronze/orders.yaml": source})
+    shop = make_shop({"tables/bronze/orders.yaml": source})
     land(shop, 1, "1,a@x,1,I", "2,,1,I")
     land(shop, 2, "3,c@x,1,I", "4,,1,I")
     shop.must_run()

@@ -1,13 +1,10 @@
 """What ``diff`` shows of two points of a table's past."""
 
-from pathlib import Path
-
 import pytest
 from harness import Harness, MakeShop
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.diff import CHANGE, Counts, Span, difference
-from lakesmith.spark.start.session import SessionHandle
 
 BRONZE = """
     source: {files: {path: landing/, pattern: "*.csv"}}
@@ -48,8 +45,8 @@ def found(
         return it.counts, rows
 
 
-def test_rows_with_a_key_are_one_row_before_and_after(tmp_path: Path, session: SessionHandle) -> None:
-    shop, before = landed(tmp_path, session, NEWEST, "silver.newest")
+def test_rows_with_a_key_are_one_row_before_and_after(make_shop: MakeShop) -> None:
+    shop, before = landed(make_shop, NEWEST, "silver.newest")
     counts, rows = found(shop, "silver.newest", before, ("id",))
     assert counts == Counts(1, 1, 1, {"amount": 1})
     assert rows == [
@@ -60,8 +57,8 @@ def test_rows_with_a_key_are_one_row_before_and_after(tmp_path: Path, session: S
     ]
 
 
-def test_a_rebuild_to_the_same_rows_is_no_change(tmp_path: Path, session: SessionHandle) -> None:
-    shop, _ = landed(tmp_path, session, NEWEST, "silver.newest")
+def test_a_rebuild_to_the_same_rows_is_no_change(make_shop: MakeShop) -> None:
+    shop, _ = landed(make_shop, NEWEST, "silver.newest")
     now = shop.state("silver.newest").refs["main"]
     shop.must_run(full=["silver.newest"])
     assert shop.state("silver.newest").refs["main"] != now
@@ -69,8 +66,8 @@ def test_a_rebuild_to_the_same_rows_is_no_change(tmp_path: Path, session: Sessio
         assert found(shop, "silver.newest", now, key) == (Counts(0, 0, 0, {}), [])
 
 
-def test_without_a_key_rows_come_and_go(tmp_path: Path, session: SessionHandle) -> None:
-    shop, before = landed(tmp_path, session, SUMS, "gold.sums")
+def test_without_a_key_rows_come_and_go(make_shop: MakeShop) -> None:
+    shop, before = landed(make_shop, SUMS, "gold.sums")
     counts, rows = found(shop, "gold.sums", before)
     assert sorted(rows) == [
         ("deleted", "Bergen", "7.00"), ("deleted", "Moss", "1.00"), ("deleted", "Oslo", "5.00"),
@@ -80,8 +77,8 @@ def test_without_a_key_rows_come_and_go(tmp_path: Path, session: SessionHandle) 
 
 
 @pytest.mark.in_turn
-def test_a_row_that_another_tool_updated_is_one_row_by_its_id(tmp_path: Path, session: SessionHandle) -> None:
-    shop, _ = landed(tmp_path, session, SUMS, "bronze.orders")
+def test_a_row_that_another_tool_updated_is_one_row_by_its_id(make_shop: MakeShop) -> None:
+    shop, _ = landed(make_shop, SUMS, "bronze.orders")
     shop.spark.sql("ALTER TABLE lake.bronze.orders SET TBLPROPERTIES ('write.update.mode'='merge-on-read')")
     before = shop.state("bronze.orders").refs["main"]
     shop.spark.sql("UPDATE lake.bronze.orders SET city = 'Bodø' WHERE id = 4")
@@ -91,8 +88,8 @@ def test_a_row_that_another_tool_updated_is_one_row_by_its_id(tmp_path: Path, se
 
 
 @pytest.mark.in_turn
-def test_a_column_that_came_since_is_shown_as_it_is_now(tmp_path: Path, session: SessionHandle) -> None:
-    shop, before = landed(tmp_path, session, NEWEST, "silver.newest")
+def test_a_column_that_came_since_is_shown_as_it_is_now(make_shop: MakeShop) -> None:
+    shop, before = landed(make_shop, NEWEST, "silver.newest")
     shop.redefine(
         {
             "tables/silver/newest.yaml": NEWEST["tables/silver/newest.yaml"].replace(
