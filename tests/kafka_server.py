@@ -38,12 +38,9 @@ class Server:
     @property
     def properties(self) -> dict[str, str]:
         return {
-            "bootstrap.servers": f"127.0.0.1:{self.port}",
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": "lake",
-            "sasl.password": PASSWORD,
-        }
+            "bootstrap.servers": f"127.0.0.1:{self.port}", "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN", "sasl.username": "lake", "sasl.password": PASSWORD,
+        }  # fmt: skip
 
     @property
     def connection(self) -> str:

@@ -50,12 +50,9 @@ class Server:
     def environ(self) -> dict[str, str]:
         """Variables of credentials and region; the endpoint is given to each client by its settings."""
         return {
-            "AWS_ACCESS_KEY_ID": KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": SECRET,
-            "AWS_REGION": REGION,
-            "AWS_DEFAULT_REGION": REGION,
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }
+            "AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION, "AWS_EC2_METADATA_DISABLED": "true",
+        }  # fmt: skip
 
     def client(self, service: str = "s3") -> Any:
         """A boto3 client of one service that tries nothing again by itself."""
@@ -88,12 +85,9 @@ class Server:
     def files(self) -> dict[str, str]:
         """PyIceberg's properties for files here."""
         return {
-            "s3.endpoint": self.endpoint,
-            "s3.access-key-id": KEY_ID,
-            "s3.secret-access-key": SECRET,
-            "s3.region": REGION,
-            "s3.force-virtual-addressing": "false",
-        }
+            "s3.endpoint": self.endpoint, "s3.access-key-id": KEY_ID, "s3.secret-access-key": SECRET,
+            "s3.region": REGION, "s3.force-virtual-addressing": "false",
+        }  # fmt: skip
 
     @property
     def file_io(self) -> dict[str, str]:

@@ -46,12 +46,9 @@ class Place:
 
 def files_of(s3: s3_server.Server) -> dict[str, str]:
     return {
-        "s3.endpoint": s3.endpoint,
-        "s3.path-style-access": "true",
-        "client.region": s3_server.REGION,
-        "s3.access-key-id": s3_server.KEY_ID,
-        "s3.secret-access-key": s3_server.SECRET,
-    }
+        "s3.endpoint": s3.endpoint, "s3.path-style-access": "true", "client.region": s3_server.REGION,
+        "s3.access-key-id": s3_server.KEY_ID, "s3.secret-access-key": s3_server.SECRET,
+    }  # fmt: skip
 
 
 def embedded() -> Place:

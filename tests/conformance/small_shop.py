@@ -126,10 +126,7 @@ def sums(orders: Iterable[Order]) -> list[tuple[str, int, int]]:
 
 
 EXPECTED: Final[Mapping[str, Callable[[Iterable[Order]], list[Any]]]] = {
-    "bronze.orders": sorted,
-    "silver.lines": lines,
-    "silver.newest": newest,
-    "gold.shares": shares,
+    "bronze.orders": sorted, "silver.lines": lines, "silver.newest": newest, "gold.shares": shares,
     "gold.sums": sums,
-}
+}  # fmt: skip
 """What the tables of the project hold of the orders that landed."""

@@ -7,20 +7,7 @@ from dataclasses import replace
 import pytest
 from places import Place
 from shared_project import Make, SharedProject, grown
-from small_shop import (
-    FIRST,
-    LINES,
-    NEWEST,
-    ORDERS,
-    RULES,
-    SECOND,
-    SHOP,
-    SUMS,
-    Order,
-    csv,
-    lines,
-    newest,
-)
+from small_shop import FIRST, LINES, NEWEST, ORDERS, RULES, SECOND, SHOP, SUMS, Order, csv, lines, newest
 
 pytestmark = pytest.mark.in_turn
 

@@ -296,9 +296,6 @@ def _check_gold(audit: Audit, published: Published) -> None:
 
 
 _CHECKS = {
-    "bronze.orders": _check_bronze,
-    "silver.orders": _check_silver_orders,
-    "silver.order_log": _check_order_log,
-    VERSIONS: _check_order_versions,
-    "gold.by_customer": _check_gold,
-}
+    "bronze.orders": _check_bronze, "silver.orders": _check_silver_orders,
+    "silver.order_log": _check_order_log, VERSIONS: _check_order_versions, "gold.by_customer": _check_gold,
+}  # fmt: skip

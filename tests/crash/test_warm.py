@@ -2,7 +2,6 @@
 
 import os
 import pty
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,7 +21,6 @@ FILES = {
     "tables/silver/orders.sql": "SELECT id, id * 2 AS twice FROM bronze.orders",
 }
 MAIN = (sys.executable, "-c", "from lakesmith.cli.main import main; main()")
-COLD = re.compile(r"Spark is ready after")
 
 
 class Shop:

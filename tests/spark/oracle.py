@@ -14,7 +14,6 @@ from typing import Any
 Row = Mapping[str, Any]
 
 COLUMNS = ("id", "seq", "seq2", "op", "val", "price")
-INTEGERS = ("id", "seq", "seq2", "price")
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def state_of(arrivals: Iterable[Arrival], table: Keyed) -> State:
         key = tuple(row[name] for name in table.key)
         if None in key or not table.counts(row):
             bad += 1
-        elif key not in winners or _version(arrival, table) > _version(winners[key], table):
+        elif key not in winners or standing(arrival, table) > standing(winners[key], table):
             winners[key] = arrival
     rows = {key: arrival.row for key, arrival in winners.items() if not table.deletes(arrival.row)}
     deleted = {
@@ -85,7 +84,7 @@ def state_of(arrivals: Iterable[Arrival], table: Keyed) -> State:
     return State(rows, deleted, bad)
 
 
-def _version(arrival: Arrival, table: Keyed) -> tuple[Any, ...]:
+def standing(arrival: Arrival, table: Keyed) -> tuple[Any, ...]:
     latest = table.version(arrival.row)
     if table.by_arrival:
         return (latest, arrival.order)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from oracle import Arrival, Keyed, Row
+from oracle import Arrival, Keyed, Row, standing
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,9 @@ def _that_count(versions: Iterable[Arrival], table: Keyed) -> list[Row]:
     last: dict[tuple[Any, ...], Arrival] = {}
     for version in versions:
         at = table.version(version.row)
-        if at not in last or _settling(version, table) > _settling(last[at], table):
+        if at not in last or standing(version, table) > standing(last[at], table):
             last[at] = version
     return [last[at].row for at in sorted(last)]
-
-
-def _settling(version: Arrival, table: Keyed) -> tuple[Any, ...]:
-    if table.by_arrival:
-        return version.order
-    values = [
-        _comparable(version.row[name])
-        for name in version.row
-        if name not in table.key and name not in table.latest_by
-    ]
-    return (table.deletes(version.row), values)
 
 
 def _past(versions: Sequence[Row], table: Keyed, track: Sequence[str]) -> list[Kept]:
@@ -71,10 +60,6 @@ def _past(versions: Sequence[Row], table: Keyed, track: Sequence[str]) -> list[K
 
 def _alike(one: Row, other: Row, track: Sequence[str]) -> bool:
     return all(one[name] == other[name] for name in track)
-
-
-def _comparable(value: Any) -> tuple[Any, ...]:
-    return (0,) if value is None else (1, value)
 
 
 def current_rows(rows: Iterable[Kept]) -> list[Mapping[str, Any]]:

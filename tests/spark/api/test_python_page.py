@@ -28,10 +28,7 @@ def test_the_examples_run_as_they_stand(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     planned, published = done.stdout.splitlines()[:4], done.stdout.splitlines()[4:8]
     assert planned == [
-        "bronze.orders",
-        "silver.customer_history",
-        "silver.customers",
-        "gold.customers_by_city_month",
-    ]
+        "bronze.orders", "silver.customer_history", "silver.customers", "gold.customers_by_city_month",
+    ]  # fmt: skip
     assert sorted(line.split()[0] for line in published) == sorted(planned)
     assert all(int(line.split()[1]) > 0 for line in published)

@@ -59,22 +59,13 @@ def rows_by_pyiceberg(shop: Harness, table: str) -> list[tuple[object, ...]]:
 
 
 WRITES = (
-    ("run",),
-    ("erase", "silver.vectors", "--where", "id = 2", "--yes"),
-    ("maintain",),
-    ("rollback", "gold.number", "--to", "1 second ago", "--yes"),
-    ("release", "gold.number"),
-    ("drop", "gold.number", "--purge", "--yes"),
-    ("rename", "gold.number", "gold.others", "--yes"),
-    ("tag", "now"),
-    ("untag", "now"),
-    ("register", "--yes"),
-    ("quarantine", "replay", "bronze.orders"),
-    ("quarantine", "drop", "bronze.orders", "--yes"),
-    ("files", "bronze.orders", "--forget", "1.csv"),
-    ("files", "bronze.orders", "--skip", "1.csv"),
-    ("up",),
-)
+    ("run",), ("erase", "silver.vectors", "--where", "id = 2", "--yes"), ("maintain",),
+    ("rollback", "gold.number", "--to", "1 second ago", "--yes"), ("release", "gold.number"),
+    ("drop", "gold.number", "--purge", "--yes"), ("rename", "gold.number", "gold.others", "--yes"),
+    ("tag", "now"), ("untag", "now"), ("register", "--yes"), ("quarantine", "replay", "bronze.orders"),
+    ("quarantine", "drop", "bronze.orders", "--yes"), ("files", "bronze.orders", "--forget", "1.csv"),
+    ("files", "bronze.orders", "--skip", "1.csv"), ("up",),
+)  # fmt: skip
 
 
 def test_a_copied_project_leaves_the_original_alone(tmp_path: Path, session: SessionHandle, cli: Cli) -> None:

@@ -129,14 +129,10 @@ MERGE = (
 
 
 STATEMENTS = {
-    INSERT: (0, 2),
-    DELETE: (1, 0),
-    "DELETE FROM {t} WHERE part = 'a'": (5, 0),
-    "DELETE FROM {t} WHERE true": (10, 0),
-    UPDATE: (2, 2),
-    MERGE: (2, 2),
+    INSERT: (0, 2), DELETE: (1, 0), "DELETE FROM {t} WHERE part = 'a'": (5, 0),
+    "DELETE FROM {t} WHERE true": (10, 0), UPDATE: (2, 2), MERGE: (2, 2),
     "INSERT OVERWRITE {t} VALUES (50, 'a', 50)": (10, 1),
-}
+}  # fmt: skip
 """How many rows go and come by each."""
 
 

@@ -72,11 +72,8 @@ GOOD = [
     f'{{"id":23,"note":[1.5,"{chr(92) * 200_000}"]}}',
 ]
 ROWS = [
-    (20, 2, "7.0", None),
-    (21, None, "9e12345678", "Ann"),
-    (22, None, "[1.5", None),
-    (23, None, "[1.5", None),
-]
+    (20, 2, "7.0", None), (21, None, "9e12345678", "Ann"), (22, None, "[1.5", None), (23, None, "[1.5", None),
+]  # fmt: skip
 
 
 def test_no_event_stops_a_batch_and_the_way_back_is_open(make_shop: MakeShop) -> None:

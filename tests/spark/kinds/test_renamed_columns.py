@@ -60,9 +60,7 @@ def test_nothing_happens_to_a_table_that_has_the_new_name_already(make_shop: Mak
 
 def test_a_derived_table_keeps_the_column_too(make_shop: MakeShop) -> None:
     silver = "tables/silver/people.yaml"
-    people = make_shop(
-        {BRONZE: BEFORE, silver: "query: SELECT id, mail AS address FROM bronze.people\n"},
-    )
+    people = make_shop({BRONZE: BEFORE, silver: "query: SELECT id, mail AS address FROM bronze.people\n"})
     people.take("landing/1.csv", "id,mail,at\n1,a@b.c,2026-01-05\n")
     ids = {column.name: column.field_id for column in people.state("silver.people").columns}
     people.redefine(

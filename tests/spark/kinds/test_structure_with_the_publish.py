@@ -96,17 +96,11 @@ def test_a_batch_that_fails_changes_nothing(make_shop: MakeShop) -> None:
     assert state.properties["comment"] == "All of them"
     assert dict(state.properties) == {**before["bronze.people"].properties, "comment": "All of them"}
     assert people.rows("bronze.people", "id", "full_name", "n", "vat") == [
-        (1, "Ada", 1, None),
-        (2, "Bob", 2, None),
-        (3, "Cyd", 3, None),
-        (4, "Dan", 3_000_000_000, 0.5),
-    ]
+        (1, "Ada", 1, None), (2, "Bob", 2, None), (3, "Cyd", 3, None), (4, "Dan", 3_000_000_000, 0.5),
+    ]  # fmt: skip
     assert people.rows("silver.people") == [
-        (1, "Ada", 1),
-        (2, "Bob", 2),
-        (3, "Cyd", 3),
-        (4, "Dan", 3_000_000_000),
-    ]
+        (1, "Ada", 1), (2, "Bob", 2), (3, "Cyd", 3), (4, "Dan", 3_000_000_000),
+    ]  # fmt: skip
     assert len(state.published) == 3, "one entry of main's history for each publish"
     assert people.rows("silver.copy") == [(1, 1), (2, 2), (3, 3), (4, 3_000_000_000)]
     assert not people.must_run().published

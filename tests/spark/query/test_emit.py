@@ -230,12 +230,9 @@ def test_the_windows_of_the_guide(make_shop: MakeShop) -> None:
     assert len(found) == 3
     shop = make_shop(dict([source.groups(), *found]))
     sales = [
-        ("10:15:10", 7, 1.5),
-        ("10:15:50", 7, 2.25),
-        ("10:15:59", 8, 1),
-        ("10:16:00", 7, 9),
+        ("10:15:10", 7, 1.5), ("10:15:50", 7, 2.25), ("10:15:59", 8, 1), ("10:16:00", 7, 9),
         ("10:18:00", 7, 9),
-    ]
+    ]  # fmt: skip
     events = [
         {"price": price, "sale_time": f"2026-11-23T{at}Z", "product_id": product}
         for at, product, price in sales

@@ -104,11 +104,8 @@ def test_a_story(shop: Harness, postgres: str) -> None:
     assert (account.read, account.filtered, account.superseded, account.inserted) == (4, 1, 1, 2)
     # An older version of sale 1 came late: its row stays, with the name that it arrived with.
     assert shop.rows("silver.by_sale", "sale_id", "name") == [
-        (1, "pen"),
-        (2, 'ink "blue"'),
-        (4, "quill"),
-        (6, "cap"),
-    ]
+        (1, "pen"), (2, 'ink "blue"'), (4, "quill"), (6, "cap"),
+    ]  # fmt: skip
 
     shop.must_verify("silver.enriched", "silver.by_sale", "silver.products", "gold.as_they_are")
 

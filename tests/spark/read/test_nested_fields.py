@@ -55,11 +55,8 @@ def test_fields_of_json_that_no_type_names(make_shop: MakeShop) -> None:
     assert shop.rows("bronze.fail", "id") == shop.rows("bronze.evolve", "id") == [(1,), (2,), (3,)]
     assert f"left out (on_new_column: ignore): {', '.join(left_out)}" in notes(result, "bronze.ignore")
     assert shop.rows("bronze.ignore", "id", "address.city")[3:] == [
-        (4, "y"),
-        (6, None),
-        (7, None),
-        (8, "its own key"),
-    ]
+        (4, "y"), (6, None), (7, None), (8, "its own key"),
+    ]  # fmt: skip
     assert len(shop.quarantine("bronze.ignore")) == 3
 
 
@@ -101,11 +98,8 @@ def test_fields_of_parquet_are_read_by_name(make_shop: MakeShop) -> None:
         land_parquet(shop, f"{policy}/3", [{"id": 4, "address": {"city": "only"}, "parts": [{"n": 4}]}])
     first = shop.must_run()
     rows = [
-        (1, ("x", "1"), [(1,)]),
-        (2, ("y", "2"), [None, (2,)]),
-        (3, None, []),
-        (4, ("only", None), [(4,)]),
-    ]
+        (1, ("x", "1"), [(1,)]), (2, ("y", "2"), [None, (2,)]), (3, None, []), (4, ("only", None), [(4,)]),
+    ]  # fmt: skip
     for policy in policies:
         assert shop.rows(f"bronze.{policy}", "id", "address", "parts") == rows
         assert "not in the files, null in their rows: address.zip" in notes(first, f"bronze.{policy}")

@@ -40,12 +40,9 @@ OLD_ROWS = [
     (2, (None, 2, None, None), [None], {"k": None}, []),
 ]
 NEW_ROW = (
-    3,
-    ("t", BIG, (0.1, (7,)), date(2024, 1, 2)),
-    [("k", BIG)],
-    {"k": (Decimal("12345.75"), [1, None])},
+    3, ("t", BIG, (0.1, (7,)), date(2024, 1, 2)), [("k", BIG)], {"k": (Decimal("12345.75"), [1, None])},
     [BIG],
-)
+)  # fmt: skip
 
 
 def _sources(columns: dict[str, str]) -> dict[str, str]:

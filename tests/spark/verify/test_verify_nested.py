@@ -95,12 +95,9 @@ def test_the_rows_that_differ_are_told_as_a_person_writes_them(shop: Harness) ->
 
 
 TWO = {
-    "id": 2,
-    "boxed": {"c.d": {"x": 3.25, "y": 2.0}, "variant_no": 2},
-    "listed": [{"x": 3.25}, {"y": -3.25}],
-    "both": {"m": {"f": 3.25}},
-    "missing": None,
-}
+    "id": 2, "boxed": {"c.d": {"x": 3.25, "y": 2.0}, "variant_no": 2}, "listed": [{"x": 3.25}, {"y": -3.25}],
+    "both": {"m": {"f": 3.25}}, "missing": None,
+}  # fmt: skip
 
 EDGE = 123456789.25
 """Eleven digits: to ten it is rounded up or down by what is far behind them."""

@@ -148,13 +148,10 @@ def test_a_story(log: Harness) -> None:
     early = _hide_data(log, "bronze.log")
     in_order = _take(log, "2", "1,6,U,Rome,b\n1,5,U,Rome,a\n2,2,D,,\n4,3,U,Lima,b\n5,5,D,,\n")
     after = [
-        (1, 1, 5, False, "Oslo", 1, "a"),
-        (1, 5, None, True, "Rome", 6, "b"),
-        (2, 1, 2, False, "Oslo", 1, "a"),
-        (4, 2, 3, False, "Bonn", 2, "a"),
-        (4, 3, None, True, "Lima", 3, "b"),
-        (5, 1, 4, False, "Bonn", 1, "a"),
-    ]
+        (1, 1, 5, False, "Oslo", 1, "a"), (1, 5, None, True, "Rome", 6, "b"),
+        (2, 1, 2, False, "Oslo", 1, "a"), (4, 2, 3, False, "Bonn", 2, "a"),
+        (4, 3, None, True, "Lima", 3, "b"), (5, 1, 4, False, "Bonn", 1, "a"),
+    ]  # fmt: skip
     assert (_rows(log), _looks_back(in_order)) == (after, False)
     account = in_order.published["silver.state"].account
     assert (account.inserted, account.updated, account.deleted) == (1, 3, 0)
@@ -230,12 +227,9 @@ def test_columns_that_come_and_batches_that_are_too_large(
     assert shop.must_run().published["silver.state"].kind == "upsert"
     columns = ("id", "valid_from", "valid_to", "is_current", "day", "size", "at.y")
     rows = [
-        (1, 1, 3, False, 2, None, None),
-        (1, 3, 9, False, 3, None, 2),
-        (1, 9, 10, False, 9, None, None),
-        (1, 10, None, True, 11, 4, None),
-        (2, 1, None, True, 1, None, None),
-    ]
+        (1, 1, 3, False, 2, None, None), (1, 3, 9, False, 3, None, 2), (1, 9, 10, False, 9, None, None),
+        (1, 10, None, True, 11, 4, None), (2, 1, None, True, 1, None, None),
+    ]  # fmt: skip
     assert shop.rows("silver.state", *columns) == rows
     monkeypatch.setattr(limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 1)
     result = shop.take("landing/log/3.json", '{"id": 1, "day": 11, "size": 5}\n{"id": 2, "day": 2}\n')

@@ -141,9 +141,6 @@ def test_rows_of_before_a_column_came_are_replaced_too(make_shop: MakeShop) -> N
     published = shop.must_run().published["silver.people"]
     assert (published.kind, published.account.updated, published.account.inserted) == ("upsert", 1, 1)
     assert shop.rows("silver.people", "id", "name", "town") == [
-        (1, "Ann", None),
-        (2, "Bo", "Oslo"),
-        (3, "Cid", None),
-        (4, "Dee", "Rome"),
-    ]
+        (1, "Ann", None), (2, "Bo", "Oslo"), (3, "Cid", None), (4, "Dee", "Rome"),
+    ]  # fmt: skip
     assert _lineage(shop)[2][1] == before[2][1]

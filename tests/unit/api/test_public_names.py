@@ -9,16 +9,8 @@ import pytest
 import lakesmith
 
 PUBLIC = [
-    "Lakehouse",
-    "LakesmithError",
-    "Problem",
-    "Rows",
-    "RunFailed",
-    "RunResult",
-    "Table",
-    "events",
-    "open",
-]
+    "Lakehouse", "LakesmithError", "Problem", "Rows", "RunFailed", "RunResult", "Table", "events", "open",
+]  # fmt: skip
 
 
 def test_the_public_names_are_these() -> None:
@@ -53,35 +45,14 @@ def test_what_a_lakehouse_does_is_this() -> None:
     calls = {name for kind in kinds for name in vars(kind) if not name.startswith("_")}
     general = {"folder", "lost_spark", "session", "close"}
     reading = {
-        "tables",
-        "plan",
-        "status",
-        "query",
-        "table",
-        "diff",
-        "verify",
-        "history",
-        "connect",
-        "tags",
-        "files",
-        "explain",
-        "doctor",
-    }
+        "tables", "plan", "status", "query", "table", "diff", "verify", "history", "connect", "tags", "files",
+        "explain", "doctor",
+    }  # fmt: skip
     quarantine = {"quarantine", "quarantine_rows", "quarantine_replay", "quarantine_drop"}
     changing = {
-        "run",
-        "drop",
-        "rollback",
-        "release",
-        "tag",
-        "untag",
-        "rename",
-        "register",
-        "relocate",
-        "change_files",
-        "erase",
-        "readmit",
-    }
+        "run", "drop", "rollback", "release", "tag", "untag", "rename", "register", "relocate",
+        "change_files", "erase", "readmit",
+    }  # fmt: skip
     maintaining = {"plan_maintenance", "maintain", "maintain_slice", "rewrite"}
     assert calls == general | reading | quarantine | changing | maintaining | {"up", "send", "stop"}
 

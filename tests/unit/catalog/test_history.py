@@ -47,13 +47,9 @@ def busy(past: Past) -> TableState:
 def test_every_head_of_main_is_told_once_with_what_made_it(busy: TableState) -> None:
     lines = describe_history(busy)
     assert [(line.number, line.snapshot_id, line.kind.value, line.batch) for line in lines] == [
-        (1, 2, "batch", 1),
-        (2, 3, "foreign", None),
-        (3, 5, "batch", 2),
-        (4, 6, "compaction", None),
-        (5, 2, "rollback", 1),
-        (6, 8, "batch", 3),
-    ]
+        (1, 2, "batch", 1), (2, 3, "foreign", None), (3, 5, "batch", 2), (4, 6, "compaction", None),
+        (5, 2, "rollback", 1), (6, 8, "batch", 3),
+    ]  # fmt: skip
     assert [line.text for line in lines] == [
         "batch 1 (upsert): read 5: 3 inserted, 1 updated, 1 quarantined; 12 rows now",
         "append by another tool: 15 rows now (+3)",

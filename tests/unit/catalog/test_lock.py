@@ -86,12 +86,9 @@ def test_the_lock_is_taken_and_given_back(tmp_path: Path) -> None:
     with ProjectLock(tmp_path, "lakesmith run") as lock:
         holder = json.loads((tmp_path / "locks" / "project.lock").read_text())
         assert holder == {
-            "host": socket.gethostname(),
-            "pid": os.getpid(),
-            "command": "lakesmith run",
-            "since": holder["since"],
-            "jvm_pid": None,
-        }
+            "host": socket.gethostname(), "pid": os.getpid(), "command": "lakesmith run",
+            "since": holder["since"], "jvm_pid": None,
+        }  # fmt: skip
         lock.note_jvm(7)
         assert json.loads((tmp_path / "locks" / "project.lock").read_text()) == holder | {"jvm_pid": 7}
     with ProjectLock(tmp_path, "again") as lock:

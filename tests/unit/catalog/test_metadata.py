@@ -139,11 +139,8 @@ def test_format_1_may_carry_only_the_fields_of_its_partition_spec() -> None:
 
 def test_a_snapshot_of_format_1_has_no_sequence_and_no_refs() -> None:
     snapshot = {
-        "snapshot-id": 7,
-        "timestamp-ms": 5,
-        "parent-snapshot-id": -1,
-        "manifests": ["/lake/t/m.avro"],
-    }
+        "snapshot-id": 7, "timestamp-ms": 5, "parent-snapshot-id": -1, "manifests": ["/lake/t/m.avro"],
+    }  # fmt: skip
     data = version_1(**{"current-snapshot-id": 7, "snapshots": [snapshot]})
     state = parse_metadata("x.t", "/lake/t/1.json", data)
     assert state.head is not None

@@ -123,11 +123,8 @@ def test_a_table_that_moved_is_left_alone_and_nothing_is_left_behind(tmp_path: P
     assert moved is not None
     assert moved.metadata_location == first.location
     names = {
-        Path(first.location).name,
-        Path(first.manifest_list).name,
-        "list.avro",
-        "00009-0a1b.metadata.json",
-    }
+        Path(first.location).name, Path(first.manifest_list).name, "list.avro", "00009-0a1b.metadata.json",
+    }  # fmt: skip
     assert {path.name for path in (tmp_path / "w/metadata").iterdir()} == names
 
 

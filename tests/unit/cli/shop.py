@@ -139,12 +139,9 @@ def _identity(path: Path, root: Path) -> FileIdentity:
 def _metadata(table: str, snapshots: Sequence[Mapping[str, Any]], refs: Mapping[str, int]) -> dict[str, Any]:
     """Table metadata of format 3, as https://iceberg.apache.org/spec/#table-metadata has it."""
     types = {
-        "customer_id": "long",
-        "name": "string",
-        "email": "string",
-        "city": "string",
+        "customer_id": "long", "name": "string", "email": "string", "city": "string",
         "processed_time": "timestamptz",
-    }
+    }  # fmt: skip
     fields = [
         {"id": number, "name": name, "required": False, "type": kind}
         for number, (name, kind) in enumerate(types.items(), 1)

@@ -16,12 +16,9 @@ from lakesmith.project.definitions import TableName, Target
 GOLDEN: Final = Path(__file__).with_name("golden")
 ARN: Final = "arn:aws:s3tables:eu-central-1:123456789012:bucket/lake"
 S3: Final = {
-    "s3.endpoint": "http://minio:9000",
-    "s3.region": "us-east-1",
-    "s3.path-style-access": "true",
-    "s3.access-key-id": reference("S3_ID"),
-    "s3.secret-access-key": reference("S3_KEY"),
-}
+    "s3.endpoint": "http://minio:9000", "s3.region": "us-east-1", "s3.path-style-access": "true",
+    "s3.access-key-id": reference("S3_ID"), "s3.secret-access-key": reference("S3_KEY"),
+}  # fmt: skip
 
 TARGETS: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "local": ("local", {}),

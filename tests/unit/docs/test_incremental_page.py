@@ -24,12 +24,8 @@ def shop(tmp_path: Path) -> Path:
 def test_the_page_has_tables_and_shows_each_strategy() -> None:
     assert len(TABLES) == 10
     assert list(strategies().values()) == [
-        "append",
-        "upsert",
-        "upsert",
-        *["incremental by key or aggregate"] * 5,
-        "full",
-    ]
+        "append", "upsert", "upsert", *["incremental by key or aggregate"] * 5, "full",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("table", "shown"), SHOWN.items(), ids=list(SHOWN))

@@ -173,13 +173,9 @@ def test_columns_that_only_a_run_can_tell() -> None:
     )
 
     assert found == {
-        "a.inferred": None,
-        "a.evolving": None,
-        "b.made": None,
-        "c.star": None,
-        "c.unnamed": None,
+        "a.inferred": None, "a.evolving": None, "b.made": None, "c.star": None, "c.unnamed": None,
         "c.named": ("x",),
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

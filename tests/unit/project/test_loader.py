@@ -403,11 +403,8 @@ def test_a_target_with_its_environment() -> None:
 
     assert project.target.type == "rest"
     assert dict(project.target.catalog) == {
-        "uri": "https://lake/",
-        "token": "hunter2",
-        "ssl": "true",
-        "warehouse": "shop",
-    }
+        "uri": "https://lake/", "token": "hunter2", "ssl": "true", "warehouse": "shop",
+    }  # fmt: skip
     assert dict(project.target.spark) == {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
     assert project.secrets == ("hunter2", "lake")
     assert "hunter2" not in repr(project.secrets and Project(Path(), "", project.target, ()).secrets)

@@ -24,12 +24,9 @@ from lakesmith.serve.intake.writer import Writer
 pytestmark = pytest.mark.processes
 
 COLUMNS = [
-    Column("id", "bigint", required=True),
-    Column("price", "decimal(10,2)"),
-    Column("name", "string"),
-    Column("at", "timestamp"),
-    Column("tags", "array<string>"),
-]
+    Column("id", "bigint", required=True), Column("price", "decimal(10,2)"), Column("name", "string"),
+    Column("at", "timestamp"), Column("tags", "array<string>"),
+]  # fmt: skip
 INSIDE = ("Traceback", "lakesmith", "site-packages", "/tmp", "object at", "Exception")
 
 # Texts as JSON: numbers that are odd, names that come twice, halves of pairs, NUL.

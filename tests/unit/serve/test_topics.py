@@ -13,14 +13,10 @@ CLICKS = KafkaSource(
 
 def test_what_is_noticed() -> None:
     answers: list[TopicState | None] = [
-        TopicState("a", {0: Bounds(0, 1)}),
-        TopicState("a", {0: Bounds(0, 1)}),
-        TopicState("a", {0: Bounds(0, 2)}),
-        None,
-        None,
-        TopicState("a", {0: Bounds(0, 2)}),
+        TopicState("a", {0: Bounds(0, 1)}), TopicState("a", {0: Bounds(0, 1)}),
+        TopicState("a", {0: Bounds(0, 2)}), None, None, TopicState("a", {0: Bounds(0, 2)}),
         TopicState("b", {0: Bounds(0, 2)}),
-    ]
+    ]  # fmt: skip
     noticed, asked = list[int](), list[int]()
 
     def ask(_: KafkaSource) -> TopicState:

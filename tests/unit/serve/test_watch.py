@@ -24,12 +24,9 @@ def source(path: str, http: bool = False) -> Source:
 
 def test_folders_of_files_on_this_machine_are_watched_and_no_others(tmp_path: Path) -> None:
     sources = [
-        source("landing/"),
-        source("s3://bucket/orders"),
-        source("."),
-        source("../in"),
+        source("landing/"), source("s3://bucket/orders"), source("."), source("../in"),
         source("x", http=True),
-    ]
+    ]  # fmt: skip
     table = TableDefinition(TableName("bronze", "orders"), PLACE, tuple(sources))
 
     found = list(folders_of(Tables({"bronze.orders": table}), tmp_path / "shop"))

@@ -230,14 +230,10 @@ def test_a_path_that_cannot_be_listed_says_why(
 
 
 REFUSALS = [
-    (403, "AccessDenied", "LS404"),
-    (400, "ExpiredToken", "LS406"),
-    (403, "InvalidAccessKeyId", "LS406"),
-    (403, "SignatureDoesNotMatch", "LS406"),
-    (403, "RequestTimeTooSkewed", "LS406"),
-    (503, "SlowDown", "LS407"),
-    (500, "InternalError", "LS407"),
-]
+    (403, "AccessDenied", "LS404"), (400, "ExpiredToken", "LS406"), (403, "InvalidAccessKeyId", "LS406"),
+    (403, "SignatureDoesNotMatch", "LS406"), (403, "RequestTimeTooSkewed", "LS406"),
+    (503, "SlowDown", "LS407"), (500, "InternalError", "LS407"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("status", "word", "code"), REFUSALS)

@@ -275,11 +275,8 @@ def test_all_nondeterministic_functions_are_found_once_each_with_their_line() ->
         "SELECT uuid() AS a,\nnow() AS b, CURRENT_TIMESTAMP AS c\nFROM s.t WHERE d > `rand`()"
     ).nondeterministic
     assert [str(use) for use in found] == [
-        "uuid at line 1",
-        "now at line 2",
-        "current_timestamp at line 2",
-        "rand at line 3",
-    ]
+        "uuid at line 1", "now at line 2", "current_timestamp at line 2", "rand at line 3",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,9 @@ from lakesmith.sources.model import FileIdentity
 from lakesmith.sql.erasure_filter import ErasureFilter
 
 PEOPLE, VISITS, ORDERS, SILVER, NEW = (
-    TableName("bronze", "people"),
-    TableName("bronze", "visits"),
-    TableName("bronze", "orders"),
-    TableName("silver", "people"),
-    TableName("bronze", "new"),
-)
+    TableName("bronze", "people"), TableName("bronze", "visits"), TableName("bronze", "orders"),
+    TableName("silver", "people"), TableName("bronze", "new"),
+)  # fmt: skip
 
 
 def file(name: str, choice: OnErase, records: tuple[int, int], taken: bool = True) -> LandingFile:
@@ -40,13 +37,10 @@ def test_every_table_with_the_columns_and_every_file_is_named() -> None:
         besides=(ORDERS,),
     )
     files = (
-        file("a.csv", OnErase.REWRITE, (1, 2)),
-        file("b.csv", OnErase.REWRITE, (2, 2)),
-        file("c.csv", OnErase.REMOVE, (1, 2)),
-        file("d.csv", OnErase.REMOVE, (1, 2), taken=False),
-        file("e.csv", OnErase.KEEP, (1, 2)),
-        file("f.csv", OnErase.REWRITE, (0, 2)),
-    )
+        file("a.csv", OnErase.REWRITE, (1, 2)), file("b.csv", OnErase.REWRITE, (2, 2)),
+        file("c.csv", OnErase.REMOVE, (1, 2)), file("d.csv", OnErase.REMOVE, (1, 2), taken=False),
+        file("e.csv", OnErase.KEEP, (1, 2)), file("f.csv", OnErase.REWRITE, (0, 2)),
+    )  # fmt: skip
     found: Any = Some(rows={PEOPLE: 3, SILVER: 1, VISITS: 2}, bad_rows={})
     graph = Some(node=lambda name: Some(definition=Some(name=name, is_sourced=True, lookups=())))
     opened: Any = Some(graph=graph)

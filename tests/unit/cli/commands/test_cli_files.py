@@ -49,13 +49,10 @@ def test_the_state_of_each_file(cli: Cli, past: Shop) -> None:
     data = cli("files", "bronze.orders", "--project", past.root, "--json").data
     found = {Path(file["path"]).stem: (file["state"], file["there"], file["batch"]) for file in data["files"]}
     assert found == {
-        "taken": ("taken", True, 1),
-        "changed": ("changed", True, 1),
-        "gone": ("taken", False, 2),
-        "skipped": ("skipped", True, 2),
-        "forgotten": ("waiting", True, None),
+        "taken": ("taken", True, 1), "changed": ("changed", True, 1), "gone": ("taken", False, 2),
+        "skipped": ("skipped", True, 2), "forgotten": ("waiting", True, None),
         "waiting": ("waiting", True, None),
-    }
+    }  # fmt: skip
 
 
 def test_what_needs_attention_is_always_shown(cli: Cli, shop: Shop) -> None:
@@ -186,11 +183,8 @@ def test_states_have_words() -> None:
 
 def test_an_object_is_named_by_its_key_or_by_a_name_that_only_one_has(tmp_path: Path) -> None:
     paths = [
-        "s3://shop/in/1/a b+%20.csv",
-        "s3://shop/in/2/b.csv",
-        "s3://shop/in//b.csv",
-        "s3://shop/in/[c]*.csv",
-    ]
+        "s3://shop/in/1/a b+%20.csv", "s3://shop/in/2/b.csv", "s3://shop/in//b.csv", "s3://shop/in/[c]*.csv",
+    ]  # fmt: skip
     lines = tuple(FileLine(FileIdentity(path, 1, 1), "files", FileState.TAKEN, True) for path in paths)
     report = FileReport(lines)
     for text, path in [*zip(paths, paths, strict=True), ("a b+%20.csv", paths[0]), ("[c]*.csv", paths[3])]:

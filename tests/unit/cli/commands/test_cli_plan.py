@@ -99,10 +99,7 @@ def test_columns_that_nothing_is_in_are_left_out() -> None:
     [
         ([REBUILT], "1 table to refresh: 12,400,000 rows, 1.2 GB to read; 1 is rebuilt"),
         ([REBUILT, REBUILT], "2 tables to refresh: 24,800,000 rows, 2.4 GB to read; 2 are rebuilt"),
-        (
-            [REBUILT, FILES],
-            "2 tables to refresh: 1 file, 12,400,000 rows, 1.2 GB to read; 1 is rebuilt",
-        ),
+        ([REBUILT, FILES], "2 tables to refresh: 1 file, 12,400,000 rows, 1.2 GB to read; 1 is rebuilt"),
         ([KEYS], "1 table to refresh: up to 5,000 rows, 60.0 KB to read"),
         ([FILES, FOLLOWS], "2 tables to refresh: 1 file, about 1,000 rows, 11.2 KB to read"),
         ([FILES, OPEN], "2 tables to refresh: 1 file, at least 1.2 KB to read"),
@@ -182,19 +179,13 @@ def test_as_data(cli: Cli, shop: Shop) -> None:
     shop.land("2.csv", "customer_id\n1\n22\n")
     bronze, silver, gold = cli("plan", "--project", shop.root, "--json").data["tables"]
     assert bronze["cost"] == {
-        "files": 1,
-        "reads": {"rows": None, "bytes": 17},
-        "at_most": None,
-        "replaces": None,
-    }
+        "files": 1, "reads": {"rows": None, "bytes": 17}, "at_most": None, "replaces": None,
+    }  # fmt: skip
     assert silver["decision"] == gold["decision"] == "follows"
     assert silver["expected"] == {
-        "strategy": "full",
-        "reason": "its query has changed",
-        "reads": {"rows": 20, "bytes": 2000},
-        "replaces": {"rows": 18, "bytes": 1800},
-        "rebuilds": True,
-    }
+        "strategy": "full", "reason": "its query has changed", "reads": {"rows": 20, "bytes": 2000},
+        "replaces": {"rows": 18, "bytes": 1800}, "rebuilds": True,
+    }  # fmt: skip
     assert (gold["expected"]["strategy"], gold["expected"]["replaces"]) == ("full", None)
     silver_alone = cli("plan", "silver.*", "--project", shop.root, "--json").data["tables"][0]
     assert silver_alone["cost"]["reads"] == {"rows": 20, "bytes": 2000}

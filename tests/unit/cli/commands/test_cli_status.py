@@ -359,12 +359,8 @@ def test_history_shows_so_many(cli: Cli, shop: Shop) -> None:
 
 def test_words_for_numbers() -> None:
     assert [ago(0, s * 1000) for s in (0, 11, 61, 3600, 86_400 * 30)] == [
-        "just now",
-        "11 s ago",
-        "1 min ago",
-        "1 h ago",
-        "30 d ago",
-    ]
+        "just now", "11 s ago", "1 min ago", "1 h ago", "30 d ago",
+    ]  # fmt: skip
     assert moment(T0) == "2026-05-28 20:26:40 UTC"
     assert [size(n) for n in (0, 999, 1500, 3_200_000_000)] == ["0 B", "999 B", "1.5 KB", "3.2 GB"]
     assert duration(125) == "2 min 05 s"

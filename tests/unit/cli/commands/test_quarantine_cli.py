@@ -19,17 +19,11 @@ from lakesmith.plan.steps import BadRows
 STRING, LONG = pa.string(), pa.int64()
 SCHEMA = pa.schema(
     [
-        ("attempt", STRING),
-        ("batch", LONG),
-        ("reasons", pa.list_(STRING)),
-        ("source_file", STRING),
-        ("source_position", LONG),
-        ("source_modified_at", pa.timestamp("us", "UTC")),
-        ("raw", STRING),
-        ("row", STRING),
-        ("quarantined_at", pa.timestamp("us", "UTC")),
+        ("attempt", STRING), ("batch", LONG), ("reasons", pa.list_(STRING)), ("source_file", STRING),
+        ("source_position", LONG), ("source_modified_at", pa.timestamp("us", "UTC")), ("raw", STRING),
+        ("row", STRING), ("quarantined_at", pa.timestamp("us", "UTC")),
     ]
-)
+)  # fmt: skip
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

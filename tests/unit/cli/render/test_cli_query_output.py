@@ -78,11 +78,8 @@ def test_csv_quotes_what_needs_it() -> None:
 def test_a_table_is_aligned_and_says_null() -> None:
     text = written("table", ("x", 5, None), ("long text", 1234, "y\tz"), types="string int string")
     assert text.splitlines() == [
-        "a             b  c",
-        "---------  ----  ----",
-        "x             5  NULL",
-        "long text  1234  y z",
-    ]
+        "a             b  c", "---------  ----  ----", "x             5  NULL", "long text  1234  y z",
+    ]  # fmt: skip
 
 
 def test_a_table_without_rows() -> None:

@@ -16,11 +16,8 @@ def _file(size: int = 1, deletes: str = "[]", has_ids: bool = True) -> DataFile:
 
 def test_files_that_went_came_and_have_other_deletes() -> None:
     then = {
-        "kept": _file(),
-        "gone": _file(),
-        "masked": _file(deletes=VECTOR),
-        "values": _file(deletes=VECTOR),
-    }
+        "kept": _file(), "gone": _file(), "masked": _file(deletes=VECTOR), "values": _file(deletes=VECTOR),
+    }  # fmt: skip
     now = {
         "new": _file(),
         "values": _file(deletes=BY_VALUE),
