@@ -1,10 +1,6 @@
-"""The numbers that decide how something is done, and at what size: each with its unit and why it is this one.
-
-Every one of them can be changed without making a table's rows wrong: they only take longer, or more memory.
-Each is read as ``limits.NAME`` when it is needed. What is part of a format that is kept (a fingerprint's
-blocks), what a user's text may not exceed, and how long something is waited for is beside what it belongs
-to; of the catalog's file that is ``catalog/busy``.
-"""
+"""Numbers that decide how something is done and at what size, with their units and reasons. Each can be
+changed: tables only take more time or memory. Limits of formats, of users' texts and of waiting are where
+they belong."""
 
 from __future__ import annotations
 

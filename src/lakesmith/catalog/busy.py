@@ -109,13 +109,9 @@ def try_until_free(step: Callable[[], _T], has_lost_race: Callable[[Exception], 
 
 
 def looked_up(table: Any) -> Any:
-    """The table of PyIceberg's, whose commits count as done when their snapshots are there, whatever the
-    catalog answered.
-
-    PyIceberg deletes the files of a commit that was refused. A request that was sent twice on its way (by a
-    proxy, by the client of a catalog) is refused over its own success, and they would be those of a snapshot
-    that is there.
-    """
+    """Returns PyIceberg's table, whose commits count as done if their snapshots exist, whatever the catalog
+    answered. A request sent twice on its way is refused over its own success, and PyIceberg would then delete
+    the files of an existing snapshot."""
     commit = table._do_commit
 
     def do_commit(updates: tuple[Any, ...], requirements: tuple[Any, ...]) -> None:

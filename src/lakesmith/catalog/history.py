@@ -1,10 +1,6 @@
-"""A table's past in words, and the way from words to a snapshot. Pure: from a ``TableState`` alone.
-
-The points of a table's past are main's heads, as Iceberg's snapshot log keeps them, and what is left of
-earlier ones: where snapshots from the middle expire, Iceberg drops its log of what came before, and what
-was published then is in the records. The snapshots a batch made on its branch before it was published
-are none: a reader never saw them.
-"""
+"""A table's history in words, and the snapshots that texts name. Pure: from a ``TableState`` alone. Points of
+history are main's heads by Iceberg's snapshot log; where snapshots have expired, Iceberg drops earlier
+entries of its log, and the records have them."""
 
 from __future__ import annotations
 
@@ -45,14 +41,10 @@ class HistoryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HistoryLine:
-    """One point of a table's past: from ``published_ms`` (since the epoch) to the next line readers saw
-    ``snapshot_id``.
-
-    ``number`` counts the lines there are, from 1. ``batch`` is the batch's number: of a rollback, the one
-    gone back to. ``engine`` is who committed it, where the snapshot says so. ``refs`` are the tags and
-    branches on the snapshot. ``text`` is the whole line in words. ``record``: what the batch was, None for
-    what is not a batch.
-    """
+    """A point of history: readers saw ``snapshot_id`` from ``published_ms`` (since the epoch) until the next
+    line. ``number`` counts from 1; ``batch`` is the batch's number, in a rollback the earlier one. ``engine``
+    committed it; ``refs`` are its tags and branches; ``text`` is the line in words; ``record`` is None
+    without a batch."""
 
     number: int
     snapshot_id: int
@@ -171,11 +163,9 @@ def _rows_in_words(state: TableState, snapshot: Snapshot) -> str:
 
 
 def account_in_words(account: Account) -> str:
-    """``read 5: 3 inserted, 1 updated, 1 quarantined; 12 rows now``: the counts that are not 0.
-
-    Of a table that keeps versions ``read 5: 3 opened a row, 1 continued one, 1 superseded; rows: 3 inserted,
-    2 updated; 12 rows now``: what the versions did, and then what that made of rows.
-    """
+    """Returns the counts that are not 0: ``read 5: 3 inserted, 1 quarantined; 12 rows now``. For a table that
+    keeps versions, first what the versions did: ``read 5: 3 opened a row, 1 continued one; rows: 3 inserted,
+    2 updated``."""
     rows = {"inserted": account.inserted, "updated": account.updated, "deleted": account.deleted}
     others = {
         "unchanged": account.unchanged,

@@ -1,13 +1,7 @@
-"""Who is at work on a shared lake: a lease in the lake itself, for runners on machines that share no disk.
-
-It keeps two runners from doing the same work twice, and nothing more: what each publishes is right without
-it, by the compare-and-swap of every table. So a clock that is wrong, or a holder that was asleep for longer
-than its lease, costs time alone.
-
-It is a table without rows, in the reserved namespace. Its newest snapshot's summary says who holds the lease
-and until when; taking, renewing and giving it back are empty appends, of which the catalog lets only one
-follow another.
-"""
+"""The lease of a shared lake, in the lake itself, for runners on machines that share no disk. It only
+prevents double work: every publish is right without it, by compare-and-swap, so a wrong clock costs time
+alone. It is a table without rows. Its newest snapshot's summary names the holder and the end; taking,
+renewing and returning it are empty appends."""
 
 from __future__ import annotations
 
@@ -72,13 +66,8 @@ def lease_name(project: str) -> tuple[str, str]:
 
 
 class LeaseTable:
-    """The lease of one project, in one catalog of PyIceberg's. ``ask`` says what it means when the catalog
-    does not answer.
-
-    ``home``: the warehouse in which the catalog makes tables, None where that is the catalog's own business.
-    A lease that is elsewhere came with a copy of another lake's database, whose entries name that lake's
-    files.
-    """
+    """The lease of a project in a PyIceberg catalog. ``ask`` explains failures. ``home``: the warehouse of
+    new tables (None: the catalog decides); a lease elsewhere came with a copied database."""
 
     def __init__(
         self,

@@ -1,9 +1,6 @@
-"""One run or maintenance of a project at a time, on this machine and on every machine that shares its folder.
-
-The lock is the kernel's (``flock``), so it is given back however its holder ends, ``kill -9`` included: there
-are no stale locks to clean up. The file's content only tells people, and the process that waits, who holds
-it. The file is never removed: removing it would let two processes lock two files of one name.
-"""
+"""One run or maintenance of a project at a time, on all machines that share its folder. The lock is the
+kernel's (``flock``), so no lock of a killed process remains. The file's content names the holder. The file is
+never removed: two processes could then lock two files of one name."""
 
 from __future__ import annotations
 

@@ -22,11 +22,8 @@ _REMOVALS = ("deleted-data-files", "added-delete-files", "removed-delete-files")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The newest published record of a table.
-
-    ``snapshot`` carries it; ``foreign`` are main's snapshots after it, oldest first: what other engines
-    committed, and compactions. (They begin with the oldest that has not expired.)
-    """
+    """The newest published record of a table. ``snapshot`` carries it; ``foreign`` are main's later
+    snapshots, oldest first: commits of other engines and compactions that have not expired."""
 
     record: Record
     snapshot: Snapshot
@@ -96,11 +93,8 @@ def find_progress(state: TableState, can_rebuild: bool = True) -> Progress | Non
 
 
 def published_records(state: TableState, newest: Snapshot) -> Iterator[tuple[Snapshot, Record]]:
-    """The records that the table has grown by, from ``newest`` back to where nothing is known any more.
-
-    Where snapshots in between have left (``plan/expiry``), the earlier ones are those with records from
-    before: of what was published and rolled back again, maintenance keeps nothing.
-    """
+    """Returns the table's records from ``newest`` backwards. Beyond expired snapshots these are all earlier
+    ones: of rolled-back batches, maintenance keeps nothing."""
     oldest = newest
     for oldest in state.ancestors(newest.snapshot_id):
         if (record := record_of(state, oldest)) is not None:
@@ -112,12 +106,9 @@ def published_records(state: TableState, newest: Snapshot) -> Iterator[tuple[Sna
 
 
 def cut_batch(state: TableState, progress: Progress) -> Snapshot | None:
-    """A snapshot from the middle of a batch that another tool has set main back to; None if there is not one.
-
-    Such a snapshot has rows of the batch and not yet its record: to go on from it would take the batch's
-    files again. It differs from another engine's commit, on which a batch was built, by main's log: that was
-    main's head before the batch.
-    """
+    """Returns the snapshot inside a batch to which another tool rolled main back, or None. Its rows are there
+    and its record is not, so continuing would ingest the files twice. Unlike a commit before a batch, it was
+    never main's head."""
     foreign = {snapshot.snapshot_id: snapshot for snapshot in progress.foreign}
     first_seen: dict[int, int] = {}
     for at, (snapshot_id, _) in enumerate(state.published):

@@ -20,11 +20,8 @@ SPARK_CATALOG = f"spark.sql.catalog.{CATALOG_NAME}"
 
 
 class Catalog(Protocol):
-    """A catalog of Iceberg tables, read as it is at the moment of the call.
-
-    Every method raises EnvironmentProblem when the catalog cannot be reached or read, LockedError when
-    another process keeps it locked, StateError when a table's metadata is broken.
-    """
+    """A catalog of Iceberg tables, read at the time of each call. Methods raise EnvironmentProblem if it
+    cannot be reached, LockedError if it stays locked, StateError for broken metadata."""
 
     def table(self, layer: str, name: str) -> TableState | None:
         """The state of table ``layer.name`` now; None when there is no such table."""
@@ -36,11 +33,8 @@ class Catalog(Protocol):
         """The namespace and the name that a table of the project has in the catalog."""
 
     def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:
-        """Has ``table`` answer, within it and in this thread, with how these tables were when it began: asked
-        for all at once.
-
-        One inside another begins when that did, for the tables that both are about.
-        """
+        """Makes ``table`` answer, in this thread and context, with the states at its beginning, read at once.
+        Nested contexts share them."""
 
     def reader(self) -> PyIcebergCatalog:
         """Returns PyIceberg's catalog for reading; works where nothing can be written. Slow to import."""

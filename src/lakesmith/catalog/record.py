@@ -1,10 +1,6 @@
-"""The progress record: what a table has consumed, published with the data by the same Iceberg commit.
-
-The record is the summary of a batch's last, empty append. It pins everything the table's content depends on:
-the position of each input, and the snapshot of each *sidecar* (the file ledger, the quarantine, the
-tombstones) that belongs to this version of the table. So a sidecar never has to agree with the table by
-itself: what no record pins does not count.
-"""
+"""The progress record: what a table has consumed, published with the data by one Iceberg commit. It is the
+summary of a batch's last, empty append, and pins the position of each input and the snapshot of each sidecar.
+What no record pins does not count."""
 
 from __future__ import annotations
 
@@ -32,11 +28,8 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """What the versions did that a batch read, where a table keeps versions: a row can stand for several of
-    them.
-
-    ``opened`` rows of their own, ``continued`` the row before them, ``closed`` it (deletes).
-    """
+    """Counts of the versions that a batch read; a row can have several. ``opened`` a row, ``continued`` the
+    row before, ``closed`` it (deletes)."""
 
     opened: int = 0
     continued: int = 0
@@ -50,13 +43,9 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where the rows of a batch went (law 3). All are counts of rows; ``read`` is counted apart from the
-    others.
-
-    Of a table that keeps versions, what was read are ``versions``: ``inserted``, ``updated`` and ``deleted``
-    count its own rows then, and are no part of where the versions went. ``rounded`` are among ``inserted``:
-    rows that hold a value of fewer digits than was read.
-    """
+    """The row balance of a batch (law 3), in rows; ``read`` is counted independently. In a table that keeps
+    versions, ``versions`` has what was read, and ``inserted``, ``updated`` and ``deleted`` count the table's
+    own rows. ``rounded`` rows, among ``inserted``, lost digits."""
 
     read: int = 0
     inserted: int = 0

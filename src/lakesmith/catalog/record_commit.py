@@ -1,10 +1,7 @@
-"""A record's snapshot, without rows, committed without a JVM: a manifest list and a metadata file, ready for
-the catalog to swap in.
-
-PyIceberg cannot write tables of format 3. What is needed here is little, and the specification says all of it
-(https://iceberg.apache.org/spec/#table-metadata): a snapshot that has its parent's manifests and carries the
-record, main and the record's tag on it. Everything else of the metadata stays as it was, whatever it is.
-"""
+"""A record's snapshot without rows, committed without a JVM: a manifest list and a metadata file, for the
+catalog to swap in. PyIceberg cannot write v3 tables. The specification
+(https://iceberg.apache.org/spec/#table-metadata) needs little: the parent's manifests, the record, main and
+the tag. All other metadata stays."""
 
 from __future__ import annotations
 

@@ -56,11 +56,8 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class ColumnState:
-    """A column as the table has it now. ``type`` is a Spark SQL type in lower case.
-
-    ``inner``: the paths of the fields inside it, and their ids. ``has_default``: rows from before it came
-    have a value in it.
-    """
+    """A column of a table. ``type`` is a Spark SQL type in lower case; ``inner`` maps field paths to ids;
+    ``has_default``: earlier rows have a value."""
 
     field_id: int
     name: str
@@ -73,13 +70,9 @@ class ColumnState:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A table's metadata at one moment.
-
-    ``refs`` maps branches and tags to snapshot ids; ``published`` is the log of (snapshot id, milliseconds)
-    of main's heads, oldest first, as Iceberg's own history keeps it. ``partitioning`` holds the fields of the
-    present partition spec as Spark's DDL writes them: ``city``, ``days(at)``, ``bucket(16, id)``. ``schemas``
-    holds the columns of all schemas by their ids, ``schema_id`` is that of the present one.
-    """
+    """A table's metadata at one time. ``refs`` maps branches and tags to snapshots; ``published`` is
+    Iceberg's log of main's heads (id, ms), oldest first. ``partitioning`` has the fields as Spark's DDL:
+    ``days(at)``. ``schemas`` are by id, ``schema_id`` is the present one."""
 
     name: str
     uuid: str

@@ -1,8 +1,5 @@
-"""Publishes steps that need no JVM: inputs moved without a change of rows, or only metadata changed.
-
-Maintenance of an input leaves its readers in this state; otherwise Spark would start for a commit without
-rows.
-"""
+"""Publishes steps that need no JVM: inputs moved without a change of rows (after their maintenance), or only
+metadata changed."""
 
 from __future__ import annotations
 

@@ -31,13 +31,10 @@ from lakesmith.sql.model import ShapeKind
 
 @dataclass
 class Decider:
-    """Decides tables one by one, each on state that is read when it is asked.
-
-    ``full`` are the tables a full refresh was asked for, ``approved`` those that may lose what their batches
-    take away. ``refused`` has what turned out not to be possible in this run, ``bad`` the files that turned
-    out to be unreadable and may be skipped, ``unread`` the tables whose source could not be asked what is
-    new. ``warm``: the session that does it has done others before, and stays.
-    """
+    """Decides tables one by one, on state read at that time. ``full``: tables to refresh in full;
+    ``approved``: tables that may lose something; ``refused``: strategies found impossible in this run;
+    ``bad``: unreadable files to skip; ``unread``: tables whose source does not answer; ``warm``: the session
+    has worked and stays."""
 
     graph: Graph
     lake: Lake

@@ -1,8 +1,5 @@
-"""The scope of an erasure and its receipts: whose rows, in which tables. Reads metadata, no JVM.
-
-Rows are deleted where they entered the lake. A run then removes them from every table below, because a
-derived table is its definition over its inputs.
-"""
+"""The scope of an erasure and its receipts. Reads metadata, no JVM. Rows are deleted where they entered the
+lake; a run then removes them from all tables below."""
 
 from __future__ import annotations
 
@@ -43,13 +40,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """``sourced``: the tables whose rows are deleted; ``tables``: these and all that are made from them, each
-    behind those it reads.
-
-    ``skipped``: tables that ``asked`` is made from and that have no such columns. ``others``: tables that
-    have the columns, and that neither it is made from nor they from what is erased. ``tags``: what people
-    have set on the tables, and what keeps their past.
-    """
+    """``sourced``: tables whose rows are deleted; ``tables``: with all derived ones, in order. ``skipped``:
+    inputs of ``asked`` without such columns. ``others``: unrelated tables with the columns. ``tags``: what
+    keeps the tables' past."""
 
     asked: TableName
     persons: ErasureFilter

@@ -1,9 +1,5 @@
-"""Where a person's values may be on this machine besides tables: each place is cleaned, and then looked at.
-No Spark.
-
-Tables and their folders are looked into by Spark (``spark.erase_proof``). A new place is a function in
-``PLACES``.
-"""
+"""Places beside tables that may have a person's values: each is cleaned, then checked. No Spark. A new place
+is a function in ``PLACES``; ``spark.erase_proof`` checks tables."""
 
 from __future__ import annotations
 

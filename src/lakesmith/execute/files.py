@@ -41,12 +41,9 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """One file. ``batch`` and ``at_ms`` (since the epoch) are of its newest ledger line, None without one.
-
-    ``file`` is what lies there now, or, when nothing does (``there`` False), what was taken. ``stands_for``:
-    how many segments of events a line is that stands for many; its file's ``etag`` is the newest of them.
-    ``outside``: it comes before its source's ``since``, so no run looks at it.
-    """
+    """A landing file. ``batch`` and ``at_ms`` are of its newest ledger line. ``file`` is the present file, or
+    the ingested one if ``there`` is False. ``stands_for``: the number of segments of a folded line.
+    ``outside``: it is before the source's ``since``."""
 
     file: FileIdentity
     source: str

@@ -26,11 +26,8 @@ from lakesmith.sources.model import FileAction
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A decision; a step's ``cost``; the ``outlook`` of a table that waits for one with work; the ``changes``
-    of its structure.
-
-    ``not_read``: what a run reads before it plans, so that it is not known here.
-    """
+    """A decision, with a step's ``cost``, the ``outlook`` of a waiting table, and structural ``changes``.
+    ``not_read``: what only a run reads."""
 
     decision: Decision
     cost: Cost | None = None

@@ -27,12 +27,8 @@ _NO_FOLDER = "LS401"
 
 @dataclass(frozen=True, slots=True)
 class LandingFile:
-    """A file with ``records`` of theirs among ``all_records``, what becomes of it, and where it is declared.
-    ``choice`` None: nobody said.
-
-    ``taken``: what it was when the table took it; None: the table did not, so its other records are nowhere
-    else.
-    """
+    """A landing file with ``records`` of the persons among ``all_records``, and its ``choice`` (None:
+    undeclared). ``taken``: as it was ingested; None: it was not, so its other records are nowhere else."""
 
     table: TableName
     file: FileIdentity

@@ -241,11 +241,8 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Maintained:
-    """A table that was maintained. ``orphans`` are the files found that no snapshot has, ``removed``: whether
-    they were removed.
-
-    ``done`` says of each task what it did, in words; what had nothing to do is not there.
-    """
+    """A maintained table: its ``orphans``, whether they were ``removed``, and what each task has ``done`` in
+    words."""
 
     table: TableName
     before: Measured

@@ -57,12 +57,9 @@ class Opened:
         warm: bool = False,
         approve: Sequence[str] = (),
     ) -> tuple[tuple[TableName, ...], Decider]:
-        """The tables of a run, and what decides on them: the selected ones; else all, or with
-        ``full_refresh`` those and what reads them.
-
-        ``approve``: those that may lose what their batches take away. Raises UsageError LS220 for a table to
-        be rebuilt whose rows came from files.
-        """
+        """Returns the tables of a run and their decider: the selected ones, else all, or those of
+        ``full_refresh`` with their readers. ``approve``: tables that may lose something. Raises UsageError
+        LS220."""
         full = self.names(full_refresh) if full_refresh else ()
         for name in full:
             self._require_derived(name)

@@ -44,12 +44,8 @@ _ABOUT = ("batch", "reasons", "source_file", "quarantined_at")
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row in quarantine.
-
-    ``position`` is the row's number in ``file``, from 1; ``modified_ms`` when the file was last written.
-    ``raw`` is the text of one that did not parse (a JSON of it where the file has types), ``row`` a JSON of
-    one that did. ``found_ms`` is when the batch that found it began, since the epoch.
-    """
+    """A row in quarantine. ``position`` in ``file`` counts from 1; ``modified_ms`` is the file's. ``raw`` is
+    the text of an unparsed row, ``row`` the JSON of a parsed one. ``found_ms``: the start of its batch."""
 
     batch: int
     reasons: tuple[str, ...]

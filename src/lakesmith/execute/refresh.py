@@ -17,11 +17,8 @@ from lakesmith.project.definitions import OnChangedFile, TableName
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """The strategy a table's definition allows once it has been built.
-
-    ``how`` says what a run does; ``why`` why it does not do with less, and ``better`` what would allow that:
-    both None where nothing cheaper is to be had.
-    """
+    """The strategy that a built table's definition allows: ``how`` a run refreshes it, ``why`` not with less,
+    and what would be ``better`` (None: nothing)."""
 
     strategy: Strategy
     how: str

@@ -42,11 +42,8 @@ TRIES = 5
 
 @dataclass
 class Walk:
-    """One walk over the selected tables, in the graph's order.
-
-    ``engine`` gives the engine, starting it if need be; ``parallel`` is how many tables are worked on at
-    once. ``current``: what was found to have nothing to do when the run began, which is not looked at again.
-    """
+    """Runs the selected tables in the graph's order, ``parallel`` at a time. ``engine`` starts the engine if
+    need be. ``current``: tables that were idle when the run began."""
 
     decider: Decider
     names: Sequence[TableName]

@@ -37,15 +37,9 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """The status of one table.
-
-    ``why`` says in words why it is behind, or that it is not. ``files_waiting`` are files that can be taken
-    now; ``inputs`` the positions in the tables it reads. ``record`` is the last published batch and
-    ``published_ms`` when it was committed (since the epoch); both None when nothing was ever published.
-    ``rows`` and ``quarantined`` are counts now, None where the summaries do not tell. ``notes`` are what else
-    a person should know, ``not_read`` those of them that only a run finds out. ``health``: of its files and
-    its past, as the summaries tell it; None where it is not there, or another's.
-    """
+    """The status of a table: ``why`` it is behind or not, ``files_waiting``, the positions of ``inputs``, the
+    last ``record`` and ``published_ms``, counts of ``rows`` and ``quarantined`` (None: unknown), ``notes``,
+    ``not_read`` (what only a run finds out), and ``health`` by the summaries."""
 
     name: TableName
     standing: Standing
@@ -200,13 +194,8 @@ class InputChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InputPosition:
-    """An input of a table: the snapshot it was read at (``recorded``), main's ``head`` now, and the way
-    between them.
-
-    The batches are those that published the two snapshots, None where a snapshot has no record (or has
-    expired). ``new_rows``: the rows that were added, for ``APPENDED``; all rows, for ``NEVER_READ``; None
-    where it is not so simple. ``text`` says it in words.
-    """
+    """An input: the snapshot it was read at (``recorded``), main's ``head``, and the batches that published
+    them. ``new_rows``: added rows (``APPENDED``), all rows (``NEVER_READ``), else None. ``text`` in words."""
 
     table: TableName
     change: InputChange

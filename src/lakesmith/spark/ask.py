@@ -42,12 +42,9 @@ from lakesmith.sql.splice import splice
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """A query's result: its columns' names and Spark SQL types, and its rows, each a tuple, one after the
-    other.
-
-    A ``timestamp`` is a datetime in UTC, a ``timestamp_ntz`` one without a zone; dates and times outside of
-    the years 1 to 9999 are texts, as Spark writes them. Structs and maps are dicts.
-    """
+    """A query's columns with their Spark SQL types, and its rows as tuples. A ``timestamp`` is a datetime in
+    UTC, a ``timestamp_ntz`` one without a zone; years outside 1 to 9999 are texts. Structs and maps are
+    dicts."""
 
     columns: tuple[str, ...]
     types: tuple[str, ...]

@@ -56,12 +56,8 @@ class Difference:
 
 @contextmanager
 def difference(session: SessionHandle, span: Span, secrets: Sequence[str]) -> Iterator[Difference]:
-    """What changed, as long as the context lasts; a compaction or a rebuild to the same rows is no change.
-
-    Rows are in the columns that the table has now. Two rows are one before and after an update where they
-    have the same key, or, without one, the same row id. Raises RunError LS622 if the change cannot be
-    computed.
-    """
+    """Yields the changed rows in the table's present columns. Rows are one before and after an update if they
+    have the same key, else the same row id. Compactions are no change. Raises RunError LS622."""
     with explaining(session, secrets):
         try:
             with changed_rows(session.spark, span.name, span.start, span.end) as changes:

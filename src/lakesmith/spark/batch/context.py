@@ -1,9 +1,6 @@
-"""One batch: what every kind of it shares, from the working branch to the publish.
-
-A batch writes to a branch of its own, is checked there against the snapshots' own summaries, and is published
-by one compare-and-swap. Until then no reader sees any of it; a batch that dies leaves a branch that the next
-publish removes.
-"""
+"""One batch, from the working branch to the publish. It writes to its own branch, is checked against the
+snapshots' summaries, and is published by one compare-and-swap. The branch of a batch that dies is removed by
+the next publish."""
 
 from __future__ import annotations
 
@@ -45,11 +42,8 @@ from lakesmith.spark.iceberg.others import meet_inputs
 
 @dataclass(frozen=True)
 class Batch:
-    """What a batch is given: the session, the lake, the step, and an identity of its own.
-
-    ``attempt`` is a fresh UUID; ``started_ms`` is milliseconds since the epoch; ``stop``, once set, keeps it
-    from being published.
-    """
+    """A batch: its session, lake, step and identity. ``attempt`` is a fresh UUID; ``started_ms`` since the
+    epoch; ``stop`` prevents its publish."""
 
     spark: SparkSession
     catalog: Catalog
@@ -164,13 +158,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class Draft:
-    """What a batch has written and what it says of it: to be checked, recorded and published.
-
-    ``account`` has everything but the row counts before and after. ``sidecars`` are the pins that changed.
-    ``schema`` is what becomes of the table's columns with the publish. ``done``: the strategy, where the
-    batch chose it; None: the step's. ``marks``: what decided which windows there are, and ``ahead`` which
-    rows moved no watermark. ``unknown``: by lookup the rows that found nothing there.
-    """
+    """What a batch has written, to be checked, recorded and published. ``account`` lacks the row counts
+    before and after; ``sidecars`` are changed pins; ``schema`` is the column change; ``done`` the strategy,
+    if chosen here; ``marks`` decided the windows; ``ahead`` and ``unknown`` count rows that moved no
+    watermark, and lookups without a row."""
 
     account: Account
     by_row: bool = True
@@ -287,13 +278,9 @@ def _placed(batch: Batch, account: Account) -> int:
 
 
 def live_rows(batch: Batch, state: TableState, snapshot_id: int | None, name: TableName | None = None) -> int:
-    """The rows a snapshot has, by its own summary; by its files, where that has no total or counts deletes
-    that hide nothing. Those that equality deletes hide, which only other engines write, count as well:
-    nothing tells how many they are, and an account has them on both its sides.
-
-    ``name``: of the table that ``state`` is of; the batch's own without. Raises Outdated when the table does
-    not have the snapshot any more: it was replaced, or others expired it.
-    """
+    """Returns a snapshot's rows by its summary; by its files if there is no total or deletes may hide
+    nothing. Rows under equality deletes count: both sides of the balance have them. Raises Outdated if the
+    snapshot is gone."""
     if snapshot_id is None:
         return 0
     snapshot = state.snapshots.get(snapshot_id)

@@ -1,9 +1,5 @@
-"""Deletes the rows of files that a table took before: all of them, or the batch stops.
-
-The account cannot tell: rows that are missed stay on both of its sides. So the files' rows are counted first,
-by values that go to Spark as they are and are in no SQL text; and where a file has none, the rows of its
-batch must not be under names that nobody knows.
-"""
+"""Deletes all earlier rows of files, or the batch stops. The row balance cannot show missed rows, so they are
+counted first; where a file has none, its batch must not have rows of unknown files."""
 
 from __future__ import annotations
 
