@@ -120,26 +120,19 @@ class Server:
     def _settings(self) -> str:
         users = f'username="admin" password="{PASSWORD}" user_admin="{PASSWORD}" user_lake="{PASSWORD}"'
         settings = {
-            "process.roles": "broker,controller",
-            "node.id": "1",
+            "process.roles": "broker,controller", "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller}",
             "listeners": f"BROKER://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self._controller}",
             "advertised.listeners": f"BROKER://127.0.0.1:{self.port}",
             "listener.security.protocol.map": "BROKER:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "inter.broker.listener.name": "BROKER",
-            "controller.listener.names": "CONTROLLER",
-            "sasl.enabled.mechanisms": "PLAIN",
-            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            "inter.broker.listener.name": "BROKER", "controller.listener.names": "CONTROLLER",
+            "sasl.enabled.mechanisms": "PLAIN", "sasl.mechanism.inter.broker.protocol": "PLAIN",
             "listener.name.broker.plain.sasl.jaas.config": f"{_LOGIN} {users};",
-            "log.dirs": str(self.process.folder / "data"),
-            "offsets.topic.replication.factor": "1",
-            "offsets.topic.num.partitions": "1",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.min.isr": "1",
-            "transaction.state.log.num.partitions": "1",
-            "auto.create.topics.enable": "false",
-            "log.cleaner.enable": "false",
-        }
+            "log.dirs": str(self.process.folder / "data"), "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "1", "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1", "transaction.state.log.num.partitions": "1",
+            "auto.create.topics.enable": "false", "log.cleaner.enable": "false",
+        }  # fmt: skip
         return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 

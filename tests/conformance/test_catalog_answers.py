@@ -23,17 +23,13 @@ pytestmark = pytest.mark.in_turn
 Is = Callable[[Asked], bool]
 
 FAULTS = {
-    "no answer though it was done": Fault(bool, DROP, after=True),
-    "no answer": Fault(bool, DROP),
-    "500 though it was done": Fault(bool, 500, after=True),
-    "500": Fault(bool, 500),
+    "no answer though it was done": Fault(bool, DROP, after=True), "no answer": Fault(bool, DROP),
+    "500 though it was done": Fault(bool, 500, after=True), "500": Fault(bool, 500),
     "502 though it was done": Fault(bool, 502, after=True),
-    "503 though it was done": Fault(bool, 503, after=True),
-    "503": Fault(bool, 503),
-    "504 though it was done": Fault(bool, 504, after=True),
-    "409 to what came twice": Fault(bool, twice=True),
+    "503 though it was done": Fault(bool, 503, after=True), "503": Fault(bool, 503),
+    "504 though it was done": Fault(bool, 504, after=True), "409 to what came twice": Fault(bool, twice=True),
     "an answer that is late": Fault(bool, seconds=1.0),
-}
+}  # fmt: skip
 
 
 def _moves(asked: Asked, table: str, ref: str) -> bool:

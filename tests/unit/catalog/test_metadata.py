@@ -15,24 +15,12 @@ from lakesmith.project.spark_types import normal_type
 from lakesmith.project.table_parts import partition_field
 
 EVERY_TYPE = {
-    "id": "bigint",
-    "flag": "boolean",
-    "small": "int",
-    "real": "float",
-    "precise": "double",
-    "price": "decimal(9,2)",
-    "day": "date",
-    "clock": "time",
-    "local_time": "timestamp_ntz",
-    "instant": "timestamp",
-    "text": "string",
-    "uid": "string",
-    "hash": "binary",
-    "raw": "binary",
-    "address": "struct<City:string,`post code`:string,at:struct<lat:double>>",
-    "tags": "array<string>",
+    "id": "bigint", "flag": "boolean", "small": "int", "real": "float", "precise": "double",
+    "price": "decimal(9,2)", "day": "date", "clock": "time", "local_time": "timestamp_ntz",
+    "instant": "timestamp", "text": "string", "uid": "string", "hash": "binary", "raw": "binary",
+    "address": "struct<City:string,`post code`:string,at:struct<lat:double>>", "tags": "array<string>",
     "prices": "map<string,decimal(38,10)>",
-}
+}  # fmt: skip
 
 
 def test_every_type_that_pyiceberg_writes(data: Callable[[str], Path]) -> None:

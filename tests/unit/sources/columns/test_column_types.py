@@ -49,26 +49,15 @@ def test_what_metadata_alone_can_change(old: str, new: str, changes: list[TypeCh
 
 
 NEEDS_NEW_DATA = [
-    ("bigint", "int"),
-    ("double", "float"),
-    ("int", "string"),
-    ("int", "double"),
-    ("decimal(4,2)", "decimal(3,2)"),
-    ("decimal(4,2)", "decimal(9,3)"),
-    ("decimal(4,0)", "bigint"),
-    ("date", "timestamp"),
-    ("int", "struct<a:int>"),
-    ("struct<a:int>", "int"),
-    ("array<int>", "map<string,int>"),
-    ("array<int>", "array<string>"),
-    ("struct<a:int,b:int>", "struct<a:int>"),
-    ("struct<a:int,b:int>", "struct<b:int,a:int>"),
-    ("struct<a:int>", "struct<A:int>"),
-    ("struct<a:int>", "struct<a:int,A:int>"),
-    ("struct<a:int,b:int>", "struct<a:bigint,c:int>"),
-    ("map<int,string>", "map<bigint,string>"),
+    ("bigint", "int"), ("double", "float"), ("int", "string"), ("int", "double"),
+    ("decimal(4,2)", "decimal(3,2)"), ("decimal(4,2)", "decimal(9,3)"), ("decimal(4,0)", "bigint"),
+    ("date", "timestamp"), ("int", "struct<a:int>"), ("struct<a:int>", "int"),
+    ("array<int>", "map<string,int>"), ("array<int>", "array<string>"),
+    ("struct<a:int,b:int>", "struct<a:int>"), ("struct<a:int,b:int>", "struct<b:int,a:int>"),
+    ("struct<a:int>", "struct<A:int>"), ("struct<a:int>", "struct<a:int,A:int>"),
+    ("struct<a:int,b:int>", "struct<a:bigint,c:int>"), ("map<int,string>", "map<bigint,string>"),
     ("map<struct<a:int>,string>", "map<struct<a:int,b:int>,string>"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("old", "new"), NEEDS_NEW_DATA)
@@ -125,25 +114,17 @@ def test_what_came_with_one_file_widens_with_the_next_and_what_was_there_does_no
 
 
 COMMON = [
-    ("int", "bigint", "bigint"),
-    ("double", "float", "double"),
-    ("decimal(4,2)", "decimal(9,2)", "decimal(9,2)"),
-    ("smallint", "int", "int"),
-    ("int", "string", "int"),
-    ("decimal(4,2)", "decimal(9,3)", "decimal(9,3)"),
-    ("decimal(9,3)", "decimal(4,2)", "decimal(9,3)"),
-    ("decimal(8,0)", "decimal(4,3)", "decimal(11,3)"),
-    ("decimal(38,0)", "decimal(4,3)", "decimal(38,0)"),
+    ("int", "bigint", "bigint"), ("double", "float", "double"),
+    ("decimal(4,2)", "decimal(9,2)", "decimal(9,2)"), ("smallint", "int", "int"), ("int", "string", "int"),
+    ("decimal(4,2)", "decimal(9,3)", "decimal(9,3)"), ("decimal(9,3)", "decimal(4,2)", "decimal(9,3)"),
+    ("decimal(8,0)", "decimal(4,3)", "decimal(11,3)"), ("decimal(38,0)", "decimal(4,3)", "decimal(38,0)"),
     ("struct<a:decimal(10,2)>", "struct<a:decimal(12,4)>", "struct<a:decimal(12,4)>"),
-    ("struct<a:int>", "array<int>", "struct<a:int>"),
-    ("array<int>", "array<bigint>", "array<bigint>"),
+    ("struct<a:int>", "array<int>", "struct<a:int>"), ("array<int>", "array<bigint>", "array<bigint>"),
     ("struct<a:int,b:int>", "struct<b:bigint,c:date>", "struct<a:int,b:bigint,c:date>"),
-    ("void", "date", "date"),
-    ("array<void>", "array<struct<a:int>>", "array<struct<a:int>>"),
-    ("array<int>", "void", "array<int>"),
-    ("struct<a:void,b:int>", "struct<a:date>", "struct<a:date,b:int>"),
+    ("void", "date", "date"), ("array<void>", "array<struct<a:int>>", "array<struct<a:int>>"),
+    ("array<int>", "void", "array<int>"), ("struct<a:void,b:int>", "struct<a:date>", "struct<a:date,b:int>"),
     ("void", "array<void>", "array<void>"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("one", "other", "expected"), COMMON)
