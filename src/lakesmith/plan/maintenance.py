@@ -29,7 +29,7 @@ class Health:
 
     ``deleted_rows``: rows in data files that position deletes hide. ``equality_deletes``: the number of rows
     of equality-delete files. ``oldest_ms``: commit time of the oldest snapshot since the epoch, or None.
-    ``metadata_bytes``: size of the metadata file, rewritten by each commit; None if it is not on this machine.
+    ``metadata_bytes``: size of the metadata file, None if it is not on this machine.
     """
 
     data_files: int = 0

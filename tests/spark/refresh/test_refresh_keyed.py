@@ -46,7 +46,8 @@ FILES = {
     "tables/silver/now.yaml": f"{QUERY}\nkey: [id]\nlatest_by: [seq, seq2]\n{DELETES}{RULE}",
     "tables/silver/past.yaml": f"{QUERY}\nkey: [id]\nlatest_by: [seq, seq2]\n{DELETES}{RULE}history: type2\n",
     "tables/silver/plain.yaml": QUERY,
-    "tables/silver/by_value.yaml": "inputs: {events: silver.plain}\ndeterministic: true\nkey: [id]\nlatest_by: [seq]\n"
+    "tables/silver/by_value.yaml": "inputs: {events: silver.plain}\ndeterministic: true\n"
+    "key: [id]\nlatest_by: [seq]\n"
     f"{DELETES}",
     "tables/silver/by_value.py": "def by_value(events):\n"
     "    return events.select('id', 'seq', 'seq2', 'op', 'val', 'price')\n",

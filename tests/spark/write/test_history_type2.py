@@ -38,7 +38,8 @@ FILES = {
     "tables/silver/tracked.yaml": f"{QUERY} WHERE val IS NOT NULL\nkey: [id]\nlatest_by: [seq]\n"
     f"{DELETES}history: type2\ntrack: [val]\n",
     "tables/silver/plain.yaml": QUERY,
-    "tables/silver/by_value.yaml": "inputs: {events: silver.plain}\ndeterministic: true\nkey: [id]\nlatest_by: [seq]\n"
+    "tables/silver/by_value.yaml": "inputs: {events: silver.plain}\ndeterministic: true\n"
+    "key: [id]\nlatest_by: [seq]\n"
     f"{DELETES}history: type2\n",
     "tables/silver/by_value.py": "def by_value(events):\n"
     "    return events.select('id', 'seq', 'seq2', 'op', 'val', 'price')\n",

@@ -34,7 +34,8 @@ FILES = {
     "delete_when: \"op = 'D'\"\n",
     "tables/silver/plain.sql": QUERY,
     "tables/silver/by_value.py": PYTHON,
-    "tables/silver/by_value.yaml": "inputs: {events: silver.plain}\ndeterministic: true\nkey: [id]\nlatest_by: [seq]\n"
+    "tables/silver/by_value.yaml": "inputs: {events: silver.plain}\ndeterministic: true\n"
+    "key: [id]\nlatest_by: [seq]\n"
     "delete_when: \"op = 'D'\"\n",
 }
 

@@ -26,7 +26,7 @@ MB = 1024 * 1024
 
 @pytest.fixture
 def past(monkeypatch: pytest.MonkeyPatch, new_table: type[Table]) -> TableState:
-    """Twenty batches of two snapshots each, a second apart: records are 2, 4, .. 40. Only the newest three points stay."""
+    """Twenty batches of two snapshots, a second apart: records are 2, 4, .. 40. Three points stay."""
     monkeypatch.setattr(limits, "NEWEST_POINTS_KEPT", 3)
     monkeypatch.setattr(limits, "PAST_KEPT", ())
     table = new_table("bronze.orders")
@@ -74,7 +74,7 @@ def test_of_older_points_one_of_each_stretch_of_time_stays(
     past: TableState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "PAST_KEPT", ((15, 5), (1000, 20)))
-    # A point is as many seconds old as its number is less than 40: 5-second stretches end at 28 (25 to 29), 34 and 38.
+    # A point is 40 minus its number of seconds old: periods of 5 s end at 28 (25 to 29), 34 and 38.
     assert left_of(past, now=40_000) == [18, 28, 34, 36, 38, 40]
 
 

@@ -1,4 +1,4 @@
-"""What counts in a definition and what does not: a needless difference costs a rebuild, a hidden one right results."""
+"""What counts in a definition: a needless difference costs a rebuild, a missed one correct results."""
 
 import doctest
 from dataclasses import replace
@@ -212,7 +212,7 @@ def test_the_order_and_case_of_tracked_columns_do_not_count() -> None:
 
 
 def test_it_stays_as_it_is() -> None:
-    """Records keep it for years: a change of the algorithm rebuilds every table, so it must not come by accident."""
+    """Records keep it for years: a change of the algorithm would rebuild every table."""
     assert definition_fingerprint(TABLE) == "563311eacc10f0dc589514b69427a29d"
 
 

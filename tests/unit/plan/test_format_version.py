@@ -53,7 +53,8 @@ def test_a_table_of_version_3_is_refused_and_told_how(of_two: TableState) -> Non
     problem = format_problem(TWO, of_three)
     assert problem is not None
     assert problem.lines() == [
-        "LS516 lakesmith.yaml:7: bronze.orders is an Iceberg table of format version 3, which cannot go back to 2",
+        "LS516 lakesmith.yaml:7: bronze.orders is an Iceberg table of format version 3,"
+        " which cannot go back to 2",
         "    expected: format_version: 3",
         "    found: format_version: 2",
         "    to do: keep 3; or `lakesmith drop bronze.orders`, then `lakesmith run`: it is built again",
@@ -96,6 +97,7 @@ def test_deletes_that_were_left_behind_do_not_make_rows_fewer(
     compacted = _snapshot(2, "replace", total_records=90, total_position_deletes=10)
     deleted = _snapshot(3, "delete", total_records=90, total_position_deletes=12)
     table = replace(of_two, format_version=3, snapshots={1: published, 2: compacted, 3: deleted})
-    found = [rows_at(replace(table, **state), each) for each in (published, compacted, deleted)]  # type: ignore[arg-type]
+    there = replace(table, **state)  # type: ignore[arg-type]
+    found = [rows_at(there, each) for each in (published, compacted, deleted)]
     assert found == [90, 90, 78]
     assert [rows_at(table, each) for each in (published, compacted)] == [90, 80]

@@ -1,4 +1,4 @@
-"""Columns of an input that change between two refreshes, and whether earlier rows would be something else with them."""
+"""Columns of an input that change between two refreshes, and whether they affect earlier rows."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_what_is_computed_with_does(query: str, now: tuple[ColumnState, ...], fo
 
 @pytest.mark.parametrize("query", ["SELECT * FROM o", "SELECT id, price, address FROM o"])
 def test_a_name_that_means_another_column_now_does_too(query: str) -> None:
-    """Dropped and added again, its values are null in all rows; two that changed names have changed values."""
+    """Dropped and added again, its values are null; two that swapped names have other values."""
     again = (BEFORE[0], replace(BEFORE[1], field_id=4, name="price"), BEFORE[2])
     assert counting(query, again) == ("price",)
     swapped = (replace(BEFORE[1], name="id"), replace(BEFORE[0], name="Price"), BEFORE[2])

@@ -169,7 +169,7 @@ def test_a_reader_that_holds_the_past_back_for_long_is_named(past: TableState) -
 def test_what_others_did_since_the_last_batch_stays_so_that_main_is_known_to_have_grown_out_of_it(
     new_table: type[Table],
 ) -> None:
-    """A row that another tool added, two compactions, and no batch since: with one of them gone, nobody knew what the table has consumed."""
+    """Another tool's row, two compactions, and no batch since: all of them show what was consumed."""
     table = new_table("bronze.orders")
     table.publish(rows=1)
     table.add(1)

@@ -1,4 +1,4 @@
-"""What is certain of a table that waits: by the real planner, over inputs that move as the steps above will move them."""
+"""The outlook of a waiting table: by the real planner, over inputs that moved as planned."""
 
 from __future__ import annotations
 

@@ -23,14 +23,19 @@ EVERYTHING = {
     "columns: {id: {type: int, required: true}, at: timestamp}\nrules: 'Rules = [ IsComplete \"at\" ]'\n",
     "tables/bronze/stock.yaml": "source: {postgres: {connection: SHOP, table: stock, key: [id]}}\n"
     "columns: {id: int, n: bigint}\n",
-    "tables/bronze/whole.yaml": "source: {files: {path: w/, format: csv, snapshot: {column: at}}}\non_bad_row: fail\n",
+    "tables/bronze/whole.yaml": "source: {files: {path: w/, format: csv, snapshot: {column: at}}}\n"
+    "on_bad_row: fail\n",
     "tables/silver/whole.yaml": "from: bronze.whole\nkey: [id]\nhistory: type2\ntrack: [n]\n",
     "tables/silver/clicks.yaml": "from: bronze.clicks\nkey: [id]\nlatest_by: [at]\nnulls: newest\n"
-    "delete_when: _tombstone -- gone\ncolumns: {id: bigint, at: {doc: when}}\ntags: [a]\nmaintain: {retain_last: 3}\n",
-    "tables/silver/prices.yaml": "query: SELECT e.id, e.at, s.n FROM bronze.events e JOIN bronze.stock s USING (id)\n"
-    "lookups: {bronze.stock: {as_of: arrival}}\nkey: [id]\nlatest_by: [at]\nhistory: type2\ntrack: [N, id2]\n",
+    "delete_when: _tombstone -- gone\ncolumns: {id: bigint, at: {doc: when}}\n"
+    "tags: [a]\nmaintain: {retain_last: 3}\n",
+    "tables/silver/prices.yaml": "query: SELECT e.id, e.at, s.n FROM bronze.events e"
+    " JOIN bronze.stock s USING (id)\n"
+    "lookups: {bronze.stock: {as_of: arrival}}\n"
+    "key: [id]\nlatest_by: [at]\nhistory: type2\ntrack: [N, id2]\n",
     "tables/gold/windows.yaml": "query: SELECT max(at) AS closed, id FROM bronze.events GROUP BY id\n"
-    "emit: {closed: closed, watermark: [bronze.events.at, bronze.clicks.at], delay: 2 minutes, idle_after: 1 hour,"
+    "emit: {closed: closed, watermark: [bronze.events.at, bronze.clicks.at], delay: 2 minutes,"
+    " idle_after: 1 hour,"
     " max_ahead: 1 minute}\nformat_version: 2\n",
     "tables/gold/py.yaml": "function: p\ninputs: {a: silver.clicks}\ndeterministic: true\n",
     "tables/gold/py.py": "def p(a, bronze__stock):\n    return a  # all of it\n",

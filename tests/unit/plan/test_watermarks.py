@@ -89,6 +89,7 @@ def test_an_arrival_is_when_rows_last_changed(orders: Table, cities: Table) -> N
 
 def test_times_ahead_are_said_by_watermark() -> None:
     assert ahead_in_words({"bronze.orders.at": (1, "9999-12-31 00:00:00")}) == (
-        "1 row of bronze.orders with a time further ahead of arrival than max_ahead: at is up to 9999-12-31 00:00:00,"
+        "1 row of bronze.orders with a time further ahead of arrival than max_ahead:"
+        " at is up to 9999-12-31 00:00:00,"
         " and moves no watermark",
     )

@@ -1,4 +1,4 @@
-"""What a query's text tells: references, columns, shape. Each case is a title, a query and what a reader would say."""
+"""The analysis of a query's text: references, columns, shape. A case is a title, a query, a result."""
 
 import json
 
@@ -36,7 +36,8 @@ REFERENCES: list[tuple[str, str, list[str], tuple[str, ...] | None]] = [
     ),
     (
         "a recursive CTE sees itself",
-        "WITH RECURSIVE c(n) AS (SELECT k FROM s.t UNION ALL SELECT n + 1 FROM c WHERE n < 9) SELECT n FROM c",
+        "WITH RECURSIVE c(n) AS (SELECT k FROM s.t UNION ALL SELECT n + 1 FROM c WHERE n < 9)"
+        " SELECT n FROM c",
         ["s.t"],
         ("n",),
     ),

@@ -19,7 +19,8 @@ CASES = {
     "SELECT window(ts, '1 minute') AS w, count(*) AS n FROM silver.x GROUP BY window(ts, '1 minute')": None,
     "SELECT count(*) AS n FROM silver.x": "one row for all rows of the input",
     "SELECT a, count(*) AS n FROM silver.x GROUP BY a HAVING count(*) > 1": None,
-    "SELECT a, lead(b, 1, -1) OVER (PARTITION BY a ORDER BY b) AS r, lag(b, 2) OVER (PARTITION BY a ORDER BY b) AS q FROM silver.x": None,
+    "SELECT a, lead(b, 1, -1) OVER (PARTITION BY a ORDER BY b) AS r,"
+    " lag(b, 2) OVER (PARTITION BY a ORDER BY b) AS q FROM silver.x": None,
     "SELECT a, split(b, ',', 2) AS s, element_at(c, 1) AS e FROM silver.x GROUP BY ALL": None,
     "SELECT a, sum(b) OVER () AS s FROM silver.x": "a window function without PARTITION BY",
     "SELECT a FROM silver.x ORDER BY a LIMIT 3": "LIMIT",
@@ -30,12 +31,12 @@ CASES = {
     "SELECT a, (SELECT max(c) FROM silver.y) AS m FROM silver.x": "a subquery in an expression",
     "SELECT a FROM silver.x WHERE b > (SELECT max(c) FROM silver.y)": "a subquery in an expression",
     "SELECT a FROM silver.x WHERE NOT EXISTS (SELECT 1 FROM silver.y WHERE y.b = x.a LIMIT 3)": "LIMIT",
-    "SELECT session_window(ts, '1 minute') AS w, count(*) AS n FROM silver.x GROUP BY session_window(ts, '1 minute')": "a session"
-    " window, which a new row can merge with another",
+    "SELECT session_window(ts, '1 minute') AS w, count(*) AS n FROM silver.x"
+    " GROUP BY session_window(ts, '1 minute')": "a session window, which a new row can merge with another",
     "SELECT a FROM silver.x FULL JOIN silver.y USING (a)": "FULL JOIN",
     "SELECT x.a FROM silver.x LEFT ANTI JOIN silver.y ON x.a = y.a": None,
     "SELECT a, count(*) AS n FROM silver.x GROUP BY CUBE (a)": "GROUPING SETS, CUBE or ROLLUP",
-    "SELECT a, current_date() AS d FROM silver.x": "current_date at line 1, whose value is not decided by the row",
+    "SELECT current_date() AS d FROM silver.x": "current_date at line 1, whose value is not decided by the row",
 }
 
 
@@ -48,12 +49,15 @@ def test_what_stands_against_it(query: str) -> None:
 
 MERGING = {
     "SELECT a FROM silver.x UNION ALL SELECT b FROM silver.y JOIN silver.z USING (c)": None,
-    "WITH c AS (SELECT a, row_number() OVER (PARTITION BY b ORDER BY a) AS n FROM silver.x) SELECT * FROM c WHERE n = 1": None,
-    "SELECT x.a, g.n FROM silver.x LEFT JOIN (SELECT b, count(*) AS n FROM silver.y GROUP BY b) g ON g.b = x.b": None,
+    "WITH c AS (SELECT a, row_number() OVER (PARTITION BY b ORDER BY a) AS n FROM silver.x)"
+    " SELECT * FROM c WHERE n = 1": None,
+    "SELECT x.a, g.n FROM silver.x LEFT JOIN (SELECT b, count(*) AS n FROM silver.y GROUP BY b) g"
+    " ON g.b = x.b": None,
     "SELECT DISTINCT a FROM silver.x": "DISTINCT",
     "SELECT a FROM silver.x UNION SELECT a FROM silver.y": "UNION",
     "SELECT a FROM silver.x EXCEPT SELECT a FROM silver.y": "EXCEPT",
-    "WITH g AS (SELECT a, max(b) AS b FROM silver.x GROUP BY a) SELECT g.* FROM g LEFT SEMI JOIN silver.y USING (a)": "GROUP BY",
+    "WITH g AS (SELECT a, max(b) AS b FROM silver.x GROUP BY a) SELECT g.* FROM g"
+    " LEFT SEMI JOIN silver.y USING (a)": "GROUP BY",
     "SELECT max(a) AS a FROM silver.x": "an aggregate of all rows",
 }
 

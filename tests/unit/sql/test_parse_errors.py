@@ -1,4 +1,4 @@
-"""Mistakes as people make them: each is told at its own line, in words that say what to mend, not how it was parsed."""
+"""Frequent mistakes: each is reported at its own line, with what to correct."""
 
 import re
 from itertools import product
@@ -10,38 +10,66 @@ from lakesmith.sql.analysis import SqlParseError, analyse
 # title, query, line, column, what is wrong, the text there, the beginning of the hint
 LOOK = "look for a comma"
 TYPOS: list[tuple[str, str, int, int, str, str, str | None]] = [
-    ("a missing comma", "SELECT o.id,\n  o.name\n  o.city\nFROM s.o", 3, 3, "this cannot stand here", "o.city", LOOK),
-    ("a missing comma after an alias", "SELECT id AS a\n  b AS c\nFROM s.o", 2, 3, "this cannot stand here", "b AS c", LOOK),
-    ("an open parenthesis", "SELECT id,\n  sum(n\nFROM s.o\nGROUP BY id", 2, 6, "a ( is opened and never closed", "(n", None),
-    ("an open subquery", "SELECT id\nFROM (SELECT id\n  FROM s.o\nWHERE a > 5", 2, 6, "a ( is opened and never closed", "(SELECT id", None),
+    ("a missing comma", "SELECT o.id,\n  o.name\n  o.city\nFROM s.o", 3, 3, "this cannot stand here",
+     "o.city", LOOK),
+    ("a missing comma after an alias", "SELECT id AS a\n  b AS c\nFROM s.o", 2, 3, "this cannot stand here",
+     "b AS c", LOOK),
+    ("an open parenthesis", "SELECT id,\n  sum(n\nFROM s.o\nGROUP BY id", 2, 6,
+     "a ( is opened and never closed", "(n", None),
+    ("an open subquery", "SELECT id\nFROM (SELECT id\n  FROM s.o\nWHERE a > 5", 2, 6,
+     "a ( is opened and never closed", "(SELECT id", None),
     ("a parenthesis too many", "SELECT id,\n  sum(n))\nFROM s.o", 2, 9, "a ) closes nothing", ")", None),
     ("FORM for FROM", "SELECT id\nFORM s.o", 2, 1, "FORM is no keyword", "FORM s.o", "did you mean FROM?"),
-    ("FORM behind an alias", "SELECT id AS a\nFORM s.o", 2, 1, "FORM is no keyword", "FORM s.o", "did you mean FROM?"),
-    ("WEHRE for WHERE", "SELECT id\nFROM s.o\nWEHRE id = 1", 3, 1, "WEHRE is no keyword", "WEHRE id = 1", "did you mean WHERE?"),
-    ("a name that begins with a keyword", "SELECT id FROM s.o orders c", 1, 27, "this cannot stand here", "c", LOOK),
-    ("a comma before FROM", "SELECT id,\n  name,\nFROM s.o", 2, 7, "nothing comes behind this comma", ",", "take the comma out"),
-    ("a comma at the end of a list", "SELECT id\nFROM s.o\nWHERE id IN (1, 2,)", 3, 18, "nothing comes behind this comma", ",)", "take the comma out"),
-    ("a comma before the main SELECT", "WITH a AS (SELECT 1 AS x),\nSELECT x FROM a", 1, 26, "nothing comes behind this comma", ",", "take the comma out"),
-    ("an open quote", "SELECT id\nFROM s.o\nWHERE city = 'Oslo\n", 3, 14, "a quote ' is opened and never closed", "'Oslo", None),
-    ("a keyword as a name", "SELECT id,\n  n AS select\nFROM s.o", 2, 8, "SELECT is a keyword and no name", "select", "put it in backticks: `select`"),
-    ("a keyword as a table", "SELECT id\nFROM bronze.values", 2, 13, "VALUES is a keyword and no name", "values", "put it in backticks: `values`"),
-    ("a keyword as a layer", "SELECT id\nFROM with.orders", 2, 6, "WITH is a keyword and no name", "with.orders", "put it in backticks: `with`"),
-    ("a layer that hides its table", "SELECT id\nFROM lateral.orders", 2, 6, "LATERAL is a keyword and no name", "lateral.orders", "put it in backticks: `lateral`"),
-    ("a layer that hides itself", "SELECT id\nFROM s.o JOIN from.orders", 2, 15, "FROM is a keyword and no name", "from.orders", "put it in backticks: `from`"),
-    ("SELECT twice", "SELECT\nSELECT id FROM s.o", 2, 1, "this cannot stand here", "SELECT id FROM s.o", LOOK),
+    ("FORM behind an alias", "SELECT id AS a\nFORM s.o", 2, 1, "FORM is no keyword", "FORM s.o",
+     "did you mean FROM?"),
+    ("WEHRE for WHERE", "SELECT id\nFROM s.o\nWEHRE id = 1", 3, 1, "WEHRE is no keyword", "WEHRE id = 1",
+     "did you mean WHERE?"),
+    ("a name that begins with a keyword", "SELECT id FROM s.o orders c", 1, 27, "this cannot stand here", "c",
+     LOOK),
+    ("a comma before FROM", "SELECT id,\n  name,\nFROM s.o", 2, 7, "nothing comes behind this comma", ",",
+     "take the comma out"),
+    ("a comma at the end of a list", "SELECT id\nFROM s.o\nWHERE id IN (1, 2,)", 3, 18,
+     "nothing comes behind this comma", ",)", "take the comma out"),
+    ("a comma before the main SELECT", "WITH a AS (SELECT 1 AS x),\nSELECT x FROM a", 1, 26,
+     "nothing comes behind this comma", ",", "take the comma out"),
+    ("an open quote", "SELECT id\nFROM s.o\nWHERE city = 'Oslo\n", 3, 14,
+     "a quote ' is opened and never closed", "'Oslo", None),
+    ("a keyword as a name", "SELECT id,\n  n AS select\nFROM s.o", 2, 8, "SELECT is a keyword and no name",
+     "select", "put it in backticks: `select`"),
+    ("a keyword as a table", "SELECT id\nFROM bronze.values", 2, 13, "VALUES is a keyword and no name",
+     "values", "put it in backticks: `values`"),
+    ("a keyword as a layer", "SELECT id\nFROM with.orders", 2, 6, "WITH is a keyword and no name",
+     "with.orders", "put it in backticks: `with`"),
+    ("a layer that hides its table", "SELECT id\nFROM lateral.orders", 2, 6,
+     "LATERAL is a keyword and no name", "lateral.orders", "put it in backticks: `lateral`"),
+    ("a layer that hides itself", "SELECT id\nFROM s.o JOIN from.orders", 2, 15,
+     "FROM is a keyword and no name", "from.orders", "put it in backticks: `from`"),
+    ("SELECT twice", "SELECT\nSELECT id FROM s.o", 2, 1, "this cannot stand here", "SELECT id FROM s.o",
+     LOOK),
     ("GROUP without BY", "SELECT a\nFROM s.o\nGROUP a", 3, 1, "GROUP needs BY", "GROUP a", "write GROUP BY"),
-    ("PARTITION without BY", "SELECT a,\n  sum(n) OVER (PARTITION a)\nFROM s.o", 2, 16, "PARTITION needs BY", "PARTITION a)", "write PARTITION BY"),
-    ("a semicolon in the middle", "SELECT id\nFROM s.o;\nWHERE id = 1", 3, 1, "there is a second statement", "WHERE id = 1", "write one SELECT"),
-    ("an unknown join", "SELECT o.id\nFROM s.o o\nOUTTER JOIN s.c ON o.id = c.id", 3, 1, "OUTTER is no keyword", "OUTTER JOIN s.c ON o.id = c.id", "did you mean OUTER?"),
-    ("an impossible join", "SELECT o.id\nFROM s.o\nJOIN LEFT s.c ON o.id = c.id", 3, 11, "this cannot stand here", "s.c ON o.id = c.id", LOOK),
-    ("WHERE without a condition", "SELECT id\nFROM s.o\nWHERE", 3, 1, "something is missing here", "WHERE", LOOK),
-    ("a missing operand", "SELECT id\nFROM s.o\nWHERE a = 1 AND\n  AND b = 2", 4, 3, "something is missing before this", "AND b = 2", LOOK),
-    ("WHERE twice", "SELECT id\nFROM s.o\nWHERE a = 1\nWHERE b = 2", 4, 1, "there is a second WHERE", "WHERE b = 2", LOOK),
-    ("an open CASE", "SELECT CASE WHEN a THEN 2\nFROM s.o", 1, 25, "a CASE is not closed with END", "2", LOOK),
-    ("a CAST without AS", "SELECT CAST(id int)\nFROM s.o", 1, 16, "a CAST has no AS: write CAST(value AS type)", "int)", LOOK),
+    ("PARTITION without BY", "SELECT a,\n  sum(n) OVER (PARTITION a)\nFROM s.o", 2, 16, "PARTITION needs BY",
+     "PARTITION a)", "write PARTITION BY"),
+    ("a semicolon in the middle", "SELECT id\nFROM s.o;\nWHERE id = 1", 3, 1, "there is a second statement",
+     "WHERE id = 1", "write one SELECT"),
+    ("an unknown join", "SELECT o.id\nFROM s.o o\nOUTTER JOIN s.c ON o.id = c.id", 3, 1,
+     "OUTTER is no keyword", "OUTTER JOIN s.c ON o.id = c.id", "did you mean OUTER?"),
+    ("an impossible join", "SELECT o.id\nFROM s.o\nJOIN LEFT s.c ON o.id = c.id", 3, 11,
+     "this cannot stand here", "s.c ON o.id = c.id", LOOK),
+    ("WHERE without a condition", "SELECT id\nFROM s.o\nWHERE", 3, 1, "something is missing here", "WHERE",
+     LOOK),
+    ("a missing operand", "SELECT id\nFROM s.o\nWHERE a = 1 AND\n  AND b = 2", 4, 3,
+     "something is missing before this", "AND b = 2", LOOK),
+    ("WHERE twice", "SELECT id\nFROM s.o\nWHERE a = 1\nWHERE b = 2", 4, 1, "there is a second WHERE",
+     "WHERE b = 2", LOOK),
+    ("an open CASE", "SELECT CASE WHEN a THEN 2\nFROM s.o", 1, 25, "a CASE is not closed with END", "2",
+     LOOK),
+    ("a CAST without AS", "SELECT CAST(id int)\nFROM s.o", 1, 16,
+     "a CAST has no AS: write CAST(value AS type)", "int)", LOOK),
     ("a type that is none", "SELECT CAST(id AS itn)\nFROM s.o", 1, 19, "this is not a type", "itn)", LOOK),
-    ("WITH without parentheses", "WITH a AS SELECT 1 AS x\nSELECT x FROM a", 1, 11, "a ( is missing before this", "SELECT 1 AS x", LOOK),
-    ("a comment of another language", "SELECT id # of the order\nFROM s.o", 1, 11, "# begins no comment", "# of the order", "comments begin with --"),
+    ("WITH without parentheses", "WITH a AS SELECT 1 AS x\nSELECT x FROM a", 1, 11,
+     "a ( is missing before this", "SELECT 1 AS x", LOOK),
+    ("a comment of another language", "SELECT id # of the order\nFROM s.o", 1, 11, "# begins no comment",
+     "# of the order", "comments begin with --"),
 ]  # fmt: skip
 
 
@@ -64,7 +92,7 @@ WORDS = [
 
 
 def test_no_mistake_shows_how_it_was_parsed() -> None:
-    """Two words more behind a query that is right, in every order: whatever they break, the parser does not show."""
+    """Two more words behind a correct query, in every order: no name of the parser is shown."""
     said = set()
     for words in product(WORDS, repeat=2):
         try:
