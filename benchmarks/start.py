@@ -46,8 +46,8 @@ class Starts:
 def merge_once(way: str, work: Path) -> None:
     """A session by one way, a table, and a merge into it."""
     from lakesmith.spark.start.attempts import attempts, first_that_works
-    from lakesmith.spark.start.cache_folder import cache_folder
     from lakesmith.spark.start.class_archive import archive_for
+    from lakesmith.spark.start.jars import cache_folder
     from lakesmith.spark.start.settings import (
         SessionSettings,
         launch_plan,

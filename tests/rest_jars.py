@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import quoteattr
 
-from lakesmith.spark.start.cache_folder import cache_folder, held, make_folder
 from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.spark.start.jars import (
     MANIFEST,
+    cache_folder,
     cached_jars,
     ensure_jars,
+    held,
     is_whole_jar,
+    make_folder,
     spark_home,
     write_trust_store,
 )

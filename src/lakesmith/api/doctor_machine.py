@@ -16,10 +16,9 @@ from lakesmith import __version__
 from lakesmith.api.words import count, duration, size
 from lakesmith.errors import LakesmithError
 from lakesmith.project.definitions import Project
-from lakesmith.spark.start.cache_folder import cache_folder, make_folder
 from lakesmith.spark.start.class_archive import archive_for, usable
 from lakesmith.spark.start.find_java import JavaRuntime, look_for_java
-from lakesmith.spark.start.jars import cached_jars, jars_folder
+from lakesmith.spark.start.jars import cache_folder, cached_jars, jars_folder, make_folder
 from lakesmith.spark.start.launch import spark_class_path
 from lakesmith.spark.start.settings import default_memory_mb
 from lakesmith.spark.start.versions import Pair, installed_pair, installed_spark, untested

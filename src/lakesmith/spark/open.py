@@ -24,11 +24,10 @@ from lakesmith.project.definitions import Project
 from lakesmith.project.scratch import scratch_folder
 from lakesmith.spark.iceberg.commits import use_naming
 from lakesmith.spark.iceberg.others import others_conf
-from lakesmith.spark.start.cluster import is_cluster, require_shared
 from lakesmith.spark.start.given import over_given
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
-from lakesmith.spark.start.settings import drafts_conf
+from lakesmith.spark.start.settings import drafts_conf, is_cluster, require_shared
 from lakesmith.spark.start.target_conf import drafts_of, jars_of, objects_conf, target_conf
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from lakesmith.errors import EnvironmentProblem
 from lakesmith.project.definitions import Project, Target
 from lakesmith.spark.start.attempts import attempts
 from lakesmith.spark.start.class_archive import Archive
-from lakesmith.spark.start.cluster import is_cluster, require_shared
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.launch import LaunchPlan
 from lakesmith.spark.start.session_folder import SessionFolder
-from lakesmith.spark.start.settings import SessionSettings, session_conf
+from lakesmith.spark.start.settings import SessionSettings, is_cluster, require_shared, session_conf
 
 MASTER = {"spark.master": "spark://here:7077"}
 JARS = (Path("/jars/iceberg.jar"), Path("/jars/aws.jar"))

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from lakesmith.spark.jvm.failures import causes_of, full_text
 from lakesmith.spark.start.class_archive import Archive, refuse, usable
-from lakesmith.spark.start.cluster import is_cluster, is_standalone
 from lakesmith.spark.start.find_java import has_module
 from lakesmith.spark.start.keeper import is_running
 from lakesmith.spark.start.launch import (
@@ -35,6 +34,7 @@ from lakesmith.spark.start.launch import (
 )
 from lakesmith.spark.start.resident import Borrowed, KeepWarm
 from lakesmith.spark.start.resident import leave as hand_over
+from lakesmith.spark.start.settings import is_cluster, is_standalone
 from lakesmith.spark.start.stop import detach, forget_gateway, stopper
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from dataclasses import replace
 
 from lakesmith.errors import EnvironmentProblem
 from lakesmith.spark.start.attempts import SessionHandle, attempts, first_that_works, over_borrowed
-from lakesmith.spark.start.cache_folder import cache_folder
 from lakesmith.spark.start.class_archive import archive_for
-from lakesmith.spark.start.jars import jars_folder, spark_home
+from lakesmith.spark.start.jars import cache_folder, jars_folder, spark_home
 from lakesmith.spark.start.keeper import is_running
 from lakesmith.spark.start.launch import LaunchError
 from lakesmith.spark.start.resident import KeepWarm, borrow, parts_of

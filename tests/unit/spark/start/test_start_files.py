@@ -10,7 +10,6 @@ from lakesmith.errors import EnvironmentProblem
 from lakesmith.graph.load import load
 from lakesmith.spark.open import session_settings
 from lakesmith.spark.start import jars
-from lakesmith.spark.start.cache_folder import cache_folder, held, make_folder
 from lakesmith.spark.start.class_archive import (
     KEPT,
     Archive,
@@ -22,7 +21,15 @@ from lakesmith.spark.start.class_archive import (
     usable,
 )
 from lakesmith.spark.start.find_java import JavaRuntime
-from lakesmith.spark.start.jars import cached_jars, ensure_jars, is_whole_jar, jars_folder
+from lakesmith.spark.start.jars import (
+    cache_folder,
+    cached_jars,
+    ensure_jars,
+    held,
+    is_whole_jar,
+    jars_folder,
+    make_folder,
+)
 from lakesmith.spark.start.session_folder import living_folders, new_session_folder, sweep
 from lakesmith.spark.start.settings import (
     SessionSettings,
