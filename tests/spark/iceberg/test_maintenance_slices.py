@@ -1,4 +1,4 @@
-"""A slice of maintenance: the same rows in fewer files and snapshots, and every consumer goes on as before."""
+"""A slice of maintenance: the same rows in fewer files and snapshots, and every consumer goes on."""
 
 import pytest
 from harness import Harness, MakeShop
