@@ -42,7 +42,7 @@ from lakesmith import limits
 from lakesmith.api.lakehouse import Lakehouse
 from lakesmith.execute.events import Event, TablePublished
 from lakesmith.execute.lake import Lake
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load
 from lakesmith.project.definitions import TableName
 from lakesmith.serve.intake.frames import Frame
 from lakesmith.serve.intake.segments import Segments, remove_taken

@@ -37,8 +37,7 @@ from lakesmith.execute.files import file_report, ledger_step
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.run import Run
 from lakesmith.execute.verify import Verdict, Verification, verification_of
-from lakesmith.graph.graph import Graph, select
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import Graph, load, select
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import ADDED_COLUMNS, Project, TableName
 from lakesmith.spark.batch.sidecar import SidecarKind

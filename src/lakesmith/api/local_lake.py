@@ -12,8 +12,8 @@ from lakesmith.catalog.lost import Lost, lost_tables
 from lakesmith.catalog.open import open_catalog
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, Place, ProjectError, StateError, UsageError
+from lakesmith.graph.graph import CACHE
 from lakesmith.graph.inputs import references_of
-from lakesmith.graph.load import CACHE
 from lakesmith.project.definitions import Project, SqlQuery, TableName
 from lakesmith.project.files import FolderFiles
 from lakesmith.project.layout import RESERVED_LAYER

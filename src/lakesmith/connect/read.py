@@ -15,8 +15,7 @@ from lakesmith.catalog.state import TableState
 from lakesmith.connect.model import Engine, Lake, Table
 from lakesmith.connect.values import References, reference, variables, without_secrets
 from lakesmith.errors import LakesmithError, Problem, UsageError
-from lakesmith.graph.graph import select
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load, select
 from lakesmith.project.definitions import Project, TableName
 
 States = Mapping[TableName, TableState | None]

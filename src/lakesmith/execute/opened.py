@@ -9,8 +9,7 @@ from pathlib import Path
 from lakesmith.errors import UsageError
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
-from lakesmith.graph.graph import Graph, select
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import Graph, load, select
 from lakesmith.project.definitions import Project, TableName
 from lakesmith.project.nearest import listed
 

@@ -87,8 +87,7 @@ def _named(table: TableDefinition) -> Iterator[tuple[str, str, Place]]:
 
 def lookup_problems(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> tuple[Problem, ...]:
     """Returns LS137: a lookup as of arrival that is not an input, has no key, or is not joined by its whole
-    key.
-    """
+    key."""
     tables = {table.name: table for table in project.tables}
     return tuple(
         problem

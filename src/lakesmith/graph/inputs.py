@@ -32,8 +32,7 @@ class Input:
 
 def references_of(table: TableDefinition, analyses: Mapping[TableName, SqlAnalysis]) -> Iterator[Input]:
     """Yields every reference in the table's query, in order and with repetitions. SQL without an analysis has
-    none.
-    """
+    none."""
     query = table.query
     if isinstance(query, PythonQuery):
         yield from (Input((name.layer, name.name), query.place) for _, name in query.arguments)

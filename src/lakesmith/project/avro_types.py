@@ -182,8 +182,7 @@ def _names(schema: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _plain_literal(kind: str, logical: Any, value: Any) -> str:
     """The SQL of a default of a type without parts. Raises ValueError, among others, if the value does not
-    fit the type.
-    """
+    fit the type."""
     shape = precision_and_scale(kind)
     if shape or kind == "binary":
         data = value.encode("latin-1")

@@ -23,114 +23,13 @@ from lakesmith.project.declaring import (
     setting,
     short_or_long,
 )
-from lakesmith.project.file_options import (
-    OBJECT_SCHEME,
-    CsvOptions,
-    FullExport,
-    ObjectStore,
-    OnBadFile,
-    OnChangedFile,
-    OnErase,
-    OnInexact,
-    OnNewColumn,
-    OnTypeChange,
-    is_object,
-)
-from lakesmith.project.schedules import SCHEDULE_FORMS, Schedule, schedule_of
-from lakesmith.project.source_kinds import (
-    KAFKA_PATH,
-    SOURCE_FORMS,
-    USUAL_MAX_REQUEST,
-    USUAL_MAX_WAITING,
-    FileSource,
-    HttpSource,
-    KafkaSource,
-    PostgresSource,
-    Source,
-)
-from lakesmith.project.table_parts import (
-    ADDED_COLUMNS,
-    IS_CURRENT,
-    KAFKA_COLUMNS,
-    READ_COLUMNS,
-    TOMBSTONE,
-    VALID_FROM,
-    VALID_TO,
-    VALIDITY_COLUMNS,
-    AsOf,
-    Column,
-    Emit,
-    ExternalTable,
-    FileOrder,
-    History,
-    Lookup,
-    Maintenance,
-    OnBadRow,
-    OnUnknown,
-    Orphans,
-    PythonQuery,
-    SqlQuery,
-    TableName,
-    Watermark,
-    is_taken,
-)
+from lakesmith.project.file_options import *
+from lakesmith.project.schedules import SCHEDULE_FORMS, schedule_of
+from lakesmith.project.schedules import Schedule as Schedule
+from lakesmith.project.source_kinds import *
+from lakesmith.project.table_parts import *
 from lakesmith.quality.model import Rule
 from lakesmith.quoting import quoted
-
-__all__ = [
-    "ADDED_COLUMNS",
-    "AS_IN_PROJECT",
-    "FORMAT_VERSION_DEFAULT",
-    "IS_CURRENT",
-    "KAFKA_COLUMNS",
-    "KAFKA_PATH",
-    "OBJECT_SCHEME",
-    "READ_COLUMNS",
-    "STATE_DIR",
-    "TOMBSTONE",
-    "USUAL_MAX_REQUEST",
-    "USUAL_MAX_WAITING",
-    "VALIDITY_COLUMNS",
-    "VALID_FROM",
-    "VALID_TO",
-    "AsOf",
-    "Column",
-    "CsvOptions",
-    "Emit",
-    "ExternalTable",
-    "FileOrder",
-    "FileSource",
-    "FullExport",
-    "History",
-    "HttpSource",
-    "KafkaSource",
-    "Lookup",
-    "Maintenance",
-    "Naming",
-    "Nulls",
-    "ObjectStore",
-    "OnBadFile",
-    "OnBadRow",
-    "OnChangedFile",
-    "OnErase",
-    "OnInexact",
-    "OnNewColumn",
-    "OnTypeChange",
-    "OnUnknown",
-    "Orphans",
-    "PostgresSource",
-    "Project",
-    "PythonQuery",
-    "Schedule",
-    "Source",
-    "SqlQuery",
-    "TableDefinition",
-    "TableName",
-    "Target",
-    "Watermark",
-    "is_object",
-    "is_taken",
-]
 
 STATE_DIR: Final = ".lakesmith"
 """The folder inside a project for its own files on this machine."""
@@ -334,8 +233,7 @@ class Naming:
 
     def logical(self, layer: str, physical: str) -> str | None:
         """Returns the table's name in its layer, by its name in the namespace; None for a table of another
-        layer.
-        """
+        layer."""
         if not self.single:
             return physical
         begin = f"{layer}__"

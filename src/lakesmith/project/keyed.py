@@ -33,8 +33,7 @@ _OWN: Final = ("_lakesmith_at", "_lakesmith_export", "_lakesmith_next", "_lakesm
 
 def export_of_source(settings: Any) -> FullExport | None:
     """Returns the full export of a table's only source as it is written; None if there is no such export, or
-    a wrong one.
-    """
+    a wrong one."""
     one = next(iter(settings.values()), None) if isinstance(settings, dict) else settings
     try:
         return export_of(one.files.snapshot) if one is not None and one.files is not None else None
@@ -108,8 +107,7 @@ class VersionReader(DraftReader):
 
     def versions(self) -> dict[str, Any]:
         """Returns the settings of keyed tables. Those that a folder shares do not concern its tables without
-        a key.
-        """
+        a key."""
         key = () if self.is_sourced else self.names("key")
         if key:
             if self.exports is not None:

@@ -46,8 +46,7 @@ class TableFiles:
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The files below ``tables/`` by their role. ``defaults``: paths of ``_defaults.yaml`` files, outermost
-    first.
-    """
+    first."""
 
     tables: tuple[TableFiles, ...]
     defaults: tuple[str, ...]

@@ -17,7 +17,7 @@ from typing import Any, Final
 from lakesmith import limits
 from lakesmith.cache import Cache
 from lakesmith.errors import Place, Problem, ProjectError
-from lakesmith.project import definitions, file_options, schedules, source_kinds, table_parts
+from lakesmith.project import definitions
 from lakesmith.project.definitions import Project, TableName
 from lakesmith.project.files import ProjectFiles
 
@@ -46,11 +46,10 @@ def _by_place(problem: Problem) -> tuple[str, int, str, str]:
     return (place.file, place.line or 0, problem.code, problem.what)
 
 
-_MODULES: Final = (definitions, file_options, schedules, source_kinds, table_parts)
 _KINDS: Final[dict[str, Any]] = {
-    kind.__name__: kind
-    for kind in (LoadedProject, frozenset, *(each for module in _MODULES for each in vars(module).values()))
-    if isinstance(kind, type)
+    each.__name__: each
+    for each in (LoadedProject, frozenset, *vars(definitions).values())
+    if isinstance(each, type)
 }
 """What a project is made of: what its definitions are, and what they are made of."""
 

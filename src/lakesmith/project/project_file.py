@@ -261,8 +261,7 @@ def _variables(document: Document, path: YamlPath) -> dict[str, str]:
 
 def _target_variables(document: Document, chosen: str, filler: Filler) -> dict[str, str]:
     """The target's own variables, with references to variables of the project and of the environment filled
-    in.
-    """
+    in."""
     path = ("targets", chosen, "vars")
     return {
         name: filler.text(value, document.text_place(*path, name))
@@ -272,8 +271,7 @@ def _target_variables(document: Document, chosen: str, filler: Filler) -> dict[s
 
 def _filled(document: Document, chosen: str, filler: Filler, named: Filler) -> Document:
     """The document with its references filled in. Other targets stay as they are: their variables need not be
-    set here.
-    """
+    set here."""
     without_environ = Filler(filler.variables)
     value = {key: without_environ.value(document, (key,)) for key in document.value if key != "targets"}
     targets = document.value.get("targets")

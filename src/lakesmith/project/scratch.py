@@ -56,8 +56,7 @@ def own_temporary() -> Path:
 
 def can_write(folder: Path) -> bool:
     """Returns whether files can be created in the folder, or in its nearest existing parent. Nothing is
-    written.
-    """
+    written."""
     while not os.path.lexists(folder) and folder != folder.parent:
         folder = folder.parent
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)

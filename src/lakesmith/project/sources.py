@@ -75,12 +75,14 @@ class SourceReader:
         kinds, place = _kinds_of(model), self.own.document.place(*path)
         if len(kinds) != 1:
             expected = " or ".join(f"{kind}: …" for kind in _KINDS)
-            self._problem("LS104", "a source is of one kind", place, expected, " and ".join(kinds) or "none")
+            self.problems.append(
+                Problem("LS104", "a source is of one kind", place, expected, " and ".join(kinds) or "none")
+            )
             return None
         kind, own = kinds[0], self.own.model
         if kind != "files" and own.columns is None and own.avro_schema is None:
             what = f"{_HAS_NO_COLUMNS[kind]} need declared columns"
-            self._problem("LS104", what, place, "columns: the names and types")
+            self.problems.append(Problem("LS104", what, place, "columns: the names and types"))
             return None
         level = Level(self.own.document, getattr(model, kind), (*path, kind))
         made: Source | None = getattr(self, f"_{kind}")(name or kind, level, place)
@@ -93,7 +95,9 @@ class SourceReader:
         kind = values.setdefault("format", guessed)
         if kind is None:
             expected = f"format: one of {', '.join(FileFormat)}"
-            self._problem("LS104", "the format of the files is unknown", level.place, expected)
+            self.problems.append(
+                Problem("LS104", "the format of the files is unknown", level.place, expected)
+            )
             return None
         self._check_options(levels, kind)
         self.problems.extend(
@@ -110,14 +114,14 @@ class SourceReader:
         for key in (it for it in OF_SOME_FORMATS if it not in FORMATS[kind].options):
             if (setting := find(levels[:1], key)) is not None:
                 what = f"{key} has no meaning for {kind.value} files"
-                self._problem("LS105", what, setting.place, hint=f"remove {key}")
+                self.problems.append(Problem("LS105", what, setting.place, hint=f"remove {key}"))
         header = find(levels, "header")
         if header and not header.value and not self.columns and "header" in FORMATS[kind].options:
             what, expected = (
                 "files without a header need declared columns",
                 "columns: the names and types, in the files' order",
             )
-            self._problem("LS104", what, header.place, expected)
+            self.problems.append(Problem("LS104", what, header.place, expected))
 
     def _http(self, name: str, level: Level, place: Place) -> HttpSource:
         names = [column.name for column in self.columns]
@@ -125,11 +129,13 @@ class SourceReader:
             if names and column not in names:
                 where = level.document.place(*level.path, "event_id", index)
                 what = f"event_id has {column}, which is not a column"
-                self._problem("LS105", what, where, f"one of {', '.join(names)}")
+                self.problems.append(Problem("LS105", what, where, f"one of {', '.join(names)}"))
         for declared in self.columns:
             if parse_type(declared.type or "string").has_odd_keys:
                 what = f"{declared.name} has a map whose keys are not texts; JSON has no such maps"
-                self._problem("LS105", what, declared.place or level.place, "map<string,...>", declared.type)
+                self.problems.append(
+                    Problem("LS105", what, declared.place or level.place, "map<string,...>", declared.type)
+                )
         values = values_of(HttpSource, [level], self.problems)
         given = {"url_path": level.model.path, **values}
         return HttpSource(**self._landing(name, place), takes_bad=self.takes_bad, **given)
@@ -139,9 +145,9 @@ class SourceReader:
         used = [*settings.key, *([settings.growing] if settings.growing else [])]
         for missing in [column for column in used if column not in columns]:
             what = f"{missing!r} is not a column of {self.table}"
-            self._problem("LS105", what, level.place, f"one of {', '.join(columns)}")
+            self.problems.append(Problem("LS105", what, level.place, f"one of {', '.join(columns)}"))
         if settings.overlap is not None and settings.growing is None:
-            self._problem("LS105", "overlap needs growing", level.place, "growing: a column")
+            self.problems.append(Problem("LS105", "overlap needs growing", level.place, "growing: a column"))
         given = self.own.model.columns or {}
         binary = tuple(column for column, form in given.items() if _is_binary(form))
         values = values_of(PostgresSource, [level], self.problems)
@@ -151,7 +157,7 @@ class SourceReader:
         is_avro = level.model.values == "avro"
         if is_avro and self.avro_schema is None:
             what = "values in Avro need the schema with which they are written"
-            self._problem("LS105", what, level.place, "avro_schema: a file of the table")
+            self.problems.append(Problem("LS105", what, level.place, "avro_schema: a file of the table"))
         return KafkaSource(
             name=name,
             path=f"{KAFKA_PATH}{level.model.topic}",
@@ -170,17 +176,6 @@ class SourceReader:
         """The levels in which the options of a source are looked up, nearest first."""
         above = (each.below("source", "files") for each in self.defaults)
         return [level, *(each for each in above if each is not None)]
-
-    def _problem(
-        self,
-        code: str,
-        what: str,
-        place: Place,
-        expected: str | None = None,
-        found: str | None = None,
-        hint: str | None = None,
-    ) -> None:
-        self.problems.append(Problem(code, what, place, expected, found, hint))
 
 
 def _declared(own: Level) -> Iterator[tuple[str | None, Any, YamlPath]]:

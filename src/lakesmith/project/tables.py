@@ -52,8 +52,7 @@ _READ_HERE: Final = frozenset(
 @dataclass(frozen=True, slots=True)
 class TableBuilder(DraftReader):
     """Builder of the definition of one draft. ``sourced``: all sourced tables of the project, with their full
-    exports.
-    """
+    exports."""
 
     filler: Filler
     sourced: Mapping[TableName, FullExport | None]
@@ -151,8 +150,7 @@ class TableBuilder(DraftReader):
 
     def _no_healing(self, name: str) -> None:
         """A table does not show which of its rows wait for a lookup, so finding them would mean reading all
-        rows.
-        """
+        rows."""
         hint = (
             "keep the looked-up key as a column, and fill in NULLs by a join with the current lookup,"
             " in a table that reads this one: docs/lookups.md, Unknown products"

@@ -213,8 +213,7 @@ class Found:
 
 def find(levels: Sequence[Level], key: str) -> Found | None:
     """Returns the setting of the first level that has it; None if no level has it, or that level sets it to
-    null.
-    """
+    null."""
     name = f"{key}_" if keyword.iskeyword(key) else key
     for level in levels:
         if name in level.model.model_fields_set:
@@ -324,8 +323,7 @@ def dotted(path: YamlPath) -> str:
 
 def validated(model: type[M], document: Document) -> M:
     """Returns the document as a model. Raises ProjectError LS103 (unknown key), LS104 (missing key), LS105
-    (wrong value).
-    """
+    (wrong value)."""
     try:
         return model.model_validate(document.value)
     except ValidationError as error:

@@ -47,8 +47,7 @@ class Document:
 
     def known(self, path: YamlPath) -> YamlPath:
         """Returns the part of ``path`` that is in the document. Names that are not in it (tags of a union)
-        are skipped.
-        """
+        are skipped."""
         found: YamlPath = ()
         for part in path:
             if (*found, part) in self.lines:

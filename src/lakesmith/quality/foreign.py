@@ -34,8 +34,7 @@ _UNBALANCED = ("unterminated character set", "missing ), unterminated subpattern
 
 def where_problem(sql: str) -> str | None:
     """Returns what is wrong with a ``where`` filter, in words that follow "the filter ..."; ``None`` if no
-    fault is found.
-    """
+    fault is found."""
     if not sql.strip():
         return "is empty"
     depth = 0

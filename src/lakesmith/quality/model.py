@@ -56,8 +56,7 @@ class ColumnValues:
 @dataclass(frozen=True, slots=True)
 class ColumnLength:
     """The number of characters of the column's value meets the condition. ``where`` as in
-    :class:`IsComplete`.
-    """
+    :class:`IsComplete`."""
 
     column: str
     condition: Condition

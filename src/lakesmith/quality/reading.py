@@ -27,8 +27,7 @@ _TOKEN = re.compile(
 @dataclass(frozen=True, slots=True)
 class Token:
     """A piece of the text: ``text`` as written, ``line`` from 0, ``spaced`` if white space or a comment
-    precedes it.
-    """
+    precedes it."""
 
     kind: TokenKind
     text: str
@@ -43,8 +42,7 @@ class Token:
 
 def tokenize(text: str) -> tuple[Token, ...]:
     """Returns the tokens of a DQDL text, with one of kind ``end`` last. Unreadable text becomes a ``bad``
-    token.
-    """
+    token."""
     tokens: list[Token] = []
     line, spaced = 0, False
     for match in _TOKEN.finditer(text):

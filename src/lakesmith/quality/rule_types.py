@@ -53,8 +53,7 @@ def known_types() -> tuple[str, ...]:
 
 def refusal(rule_type: str) -> tuple[str, str] | None:
     """Returns why a rule type is not a row rule and what to do instead; ``None`` for a row rule or an unknown
-    type.
-    """
+    type."""
     if rule_type in _WHOLE_DATASET:
         why = f"{rule_type} checks a whole dataset and is not supported on single rows yet"
         return why, _HINTS.get(rule_type, "remove it, or use one of " + ", ".join(ROW_RULES))

@@ -6,8 +6,7 @@ import pytest
 from harness import Harness
 
 from lakesmith.errors import RunError
-from lakesmith.graph.graph import Graph
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import Graph, load
 from lakesmith.project.definitions import Project
 from lakesmith.spark.ask import run_query
 from lakesmith.spark.start.session import SessionHandle

@@ -10,7 +10,7 @@ import pyarrow as pa
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.record import Account, Pin, Record
 from lakesmith.execute.lake import Lake
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 

@@ -11,7 +11,7 @@ from test_quarantine_cli import ROWS, fill
 
 from lakesmith.cli.guard import guarded
 from lakesmith.execute.lake import Lake
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from read_only import python_held_to_modes, read_only

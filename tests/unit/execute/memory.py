@@ -14,8 +14,7 @@ from lakesmith.catalog.record import Account, Record
 from lakesmith.catalog.state import ColumnState, Snapshot, TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.events import BatchReport, Listener
-from lakesmith.graph.graph import Graph
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import Graph, load
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.steps import FileIntake, Strategy, TableStep
 from lakesmith.project.definitions import Project, TableDefinition, TableName

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakesmith.errors import ProjectError
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load
 from lakesmith.project.definitions import TableName
 from lakesmith.sql.words import KEYWORDS
 
@@ -89,7 +89,7 @@ def test_a_folder_that_is_no_project_stays_as_it_is(tmp_path: Path) -> None:
 def test_a_second_load_does_without_the_slow_imports(tmp_path: Path) -> None:
     load(write(tmp_path, RIGHT), environ={})
     script = (
-        "import sys; from pathlib import Path; from lakesmith.graph.load import load\n"
+        "import sys; from pathlib import Path; from lakesmith.graph.graph import load\n"
         f"project, graph = load(Path({str(tmp_path)!r}), environ={{}})\n"
         "print(len(project.tables), [m for m in ('sqlglot', 'pydantic', 'ruamel.yaml', 'pyspark') if m in sys.modules])"
     )

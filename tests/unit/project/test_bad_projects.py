@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lakesmith.graph.check_sql import analyse_queries
-from lakesmith.graph.load import graph_problems
+from lakesmith.graph.graph import graph_problems
 from lakesmith.project.files import MemoryFiles
 from lakesmith.project.loader import parse_project, sorted_problems
 from lakesmith.sql.analysis import analyse

@@ -12,7 +12,7 @@ import pytest
 from intake_process import Serving
 from jsonschema import Draft202012Validator, FormatChecker
 
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load
 from lakesmith.serve.intake import app
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.openapi import described

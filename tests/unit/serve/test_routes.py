@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lakesmith.errors import ProjectError, UsageError
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load
 from lakesmith.project.definitions import OnNewColumn, Project
 from lakesmith.serve.routes import event_sources, tokens_of
 

@@ -9,7 +9,7 @@ from lakesmith.catalog.record import Record
 from lakesmith.errors import LakesmithError
 from lakesmith.execute.files import FileLine, FileReport, FileState, file_report, find_files, ledger_step
 from lakesmith.execute.lake import Lake
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.project.definitions import TableDefinition, TableName

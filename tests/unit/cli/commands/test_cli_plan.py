@@ -10,7 +10,7 @@ from lakesmith.cli.render import plan_text
 from lakesmith.cli.render.plan_text import plan_lines
 from lakesmith.errors import Place, Problem
 from lakesmith.execute.forecast import Forecast
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load
 from lakesmith.plan.cost import UNKNOWN, Amount, Cost
 from lakesmith.plan.fingerprint import definition_parts
 from lakesmith.plan.outlook import Outlook

@@ -8,7 +8,7 @@ from lake import IcebergLake
 from shop import Cli
 
 from lakesmith.cli.commands.send import found_lines, report_lines
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load
 from lakesmith.serve.routes import EventSource, event_sources
 from lakesmith.serve.send.check import Counted, Found, count_now
 from lakesmith.serve.send.report import SendReport

@@ -9,7 +9,7 @@ from shop import T0, Cli, Shop
 
 from lakesmith.api.words import ago, duration, moment, size
 from lakesmith.catalog.record import Account, Pin
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load
 from lakesmith.plan.facts import as_recorded
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.project.definitions import TableName

@@ -27,7 +27,7 @@ from lakesmith.execute.events import (
     TablePublished,
     TableStarted,
 )
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load
 from lakesmith.plan.steps import Base, Strategy, TableStep
 from lakesmith.project.definitions import TableName
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakesmith.errors import EnvironmentProblem
-from lakesmith.graph.load import load
+from lakesmith.graph.graph import load
 from lakesmith.spark.open import session_settings
 from lakesmith.spark.start import jars
 from lakesmith.spark.start.class_archive import (
