@@ -44,8 +44,9 @@ heap, ended = [0], threading.Event()
 
 def look(project):
     while not ended.wait(1):
-        if project.access._handle is not None:
-            memory = project.access._handle.spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+        handle = project.access._handle
+        if handle is not None:
+            memory = handle.spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
             memory.gc()
             heap.append(memory.getHeapMemoryUsage().getUsed())
 

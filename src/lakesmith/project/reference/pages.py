@@ -9,6 +9,7 @@ import enum
 import inspect
 import re
 import sys
+import textwrap
 import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -96,7 +97,16 @@ _OPERANDS: Final = {
 def pages() -> dict[str, str]:
     """Returns file names and the texts of the pages."""
     made = {"table.md": _table_page(), "project.md": _project_page(), "rules.md": _rules_page()}
-    return {name: "\n".join(lines) for name, lines in made.items()}
+    return {name: "\n".join(map(_wrapped, lines)) for name, lines in made.items()}
+
+
+def _wrapped(text: str) -> str:
+    """Wraps a paragraph or a list item at 118 characters; leaves tables and code."""
+    if text.startswith(("|", "#", "<", "`")) or "\n" in text:
+        return text
+    indent = "  " if text.startswith("- ") else ""
+    lines = textwrap.wrap(text, 118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def _table_page() -> Iterator[str]:
