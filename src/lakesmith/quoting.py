@@ -19,5 +19,4 @@ def quoted_if_odd(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """A text as a string literal, whatever is in it."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\u0000") + "'"

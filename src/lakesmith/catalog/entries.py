@@ -137,7 +137,6 @@ def begin(state_dir: Path, unfinished: Unfinished) -> None:
 
 
 def finish(state_dir: Path) -> None:
-    """Takes the note away: it is done."""
     _unfinished(state_dir).unlink(missing_ok=True)
 
 
@@ -160,7 +159,6 @@ def mark(folder: Path, uuid: str, name: TableName | None) -> None:
 
 
 def unmark(folder: Path, uuid: str) -> None:
-    """Takes the note away."""
     _mark_file(folder, uuid).unlink(missing_ok=True)
 
 

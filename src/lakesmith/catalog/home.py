@@ -35,7 +35,6 @@ class Away:
 
     @property
     def home(self) -> Path:
-        """The project's warehouse."""
         return self.here.parents[_PARTS - 1]
 
     @property

@@ -61,7 +61,6 @@ def _place(location: str) -> str:
 
 
 def lease_name(project: str) -> tuple[str, str]:
-    """Where the lease of a project is."""
     return RESERVED_LAYER, f"lease__{project}"
 
 

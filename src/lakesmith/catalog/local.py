@@ -107,7 +107,6 @@ class LocalCatalog:
         return None
 
     def physical(self, name: TableName) -> tuple[str, str]:
-        """Its layer and its name."""
         return name.layer, name.name
 
     def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:

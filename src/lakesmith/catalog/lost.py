@@ -52,7 +52,6 @@ class Version:
 
     @property
     def file(self) -> str:
-        """The file's name."""
         return PurePosixPath(self.state.metadata_location).name
 
     @property
@@ -76,7 +75,6 @@ class Lost:
 
     @property
     def state(self) -> TableState:
-        """The table as that version has it."""
         return self.version.state
 
     @property

@@ -36,7 +36,6 @@ class RecordCommit:
     dropped: tuple[str, ...] = ()
 
     def undo(self) -> None:
-        """Removes what was written: the swap was not made."""
         _remove(self.location, self.manifest_list)
 
     def tidy(self) -> None:

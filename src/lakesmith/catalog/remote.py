@@ -161,7 +161,6 @@ class RemoteCatalog:
         return Metadata(*found) if found else None
 
     def physical(self, name: TableName) -> tuple[str, str]:
-        """See ``Catalog.physical``."""
         return self._naming.physical(name)
 
     def names(self, layer: str) -> tuple[str, ...]:
@@ -204,7 +203,6 @@ class RemoteCatalog:
         return tuple(sorted(name for name in names if name is not None))
 
     def lease_table(self, project: str) -> LeaseTable:
-        """The lease of a project in this catalog."""
         # A database has the paths that it was given. Glue and REST servers place tables themselves.
         home = self._properties.get("warehouse") if self._properties.get("type") == "sql" else None
         return LeaseTable(self.writer(), project, self._ask, home=home)

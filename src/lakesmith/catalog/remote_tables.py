@@ -46,7 +46,6 @@ class RemoteTables(Protocol):
 
 
 def tables_of(catalog: Any) -> RemoteTables:
-    """The tables of one of PyIceberg's catalogs."""
     kinds: dict[str, Callable[[Any], RemoteTables]] = {
         "RestCatalog": _RestTables,
         "GlueCatalog": lambda catalog: _TablesInFiles(catalog, _InGlue(catalog)),

@@ -47,7 +47,6 @@ class Decider:
     warm: bool = False
 
     def decide(self, name: TableName) -> Decision:
-        """What the table needs now."""
         node, facts = self.graph.node(name), self.lake.facts(name)
         if node.definition.external is not None:
             return of_others(node.definition, facts)

@@ -121,7 +121,6 @@ def _columns(graph: Graph, states: Mapping[TableName, TableState], name: TableNa
 
 
 def columns_of(state: TableState) -> frozenset[str]:
-    """The table's columns, in lower case."""
     return frozenset(column.name.lower() for column in state.columns)
 
 
@@ -174,7 +173,6 @@ class Receipts:
         return hmac.new(self._key(), said.encode(), hashlib.sha256).hexdigest()[:16]
 
     def path(self, number: str) -> Path:
-        """The receipt's file, once it is written."""
         return self._folder / f"{number}.json"
 
     def begin(self, number: str) -> None:

@@ -40,12 +40,10 @@ class Looked:
 
     @property
     def root(self) -> Path:
-        """The project's folder."""
         return self.lake.project.root
 
     @property
     def scratch(self) -> tuple[Path, ...]:
-        """Where caches and logs are."""
         return tuple(dict.fromkeys((scratch_folder(self.root), self.lake.project.state_dir)))
 
     @property

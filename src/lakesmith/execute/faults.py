@@ -72,7 +72,6 @@ def arrange(point: str, action: Callable[[], None], table: str = "") -> None:
 
 
 def clear() -> None:
-    """Forgets what was arranged."""
     _in_process.clear()
 
 

@@ -39,7 +39,6 @@ class LandingFile:
 
     @property
     def path(self) -> str:
-        """Where it is, as listings have it."""
         return self.file.path
 
     @property
@@ -178,7 +177,6 @@ class Made:
 
 
 def wanted_of(table: TableDefinition, persons: ErasureFilter) -> Wanted:
-    """Whose records go out of the files of a table."""
     columns = [(it.name, earlier) for it in table.columns for earlier in (it.earlier or (None,))]
     names = tuple(names_in_files(columns, name) for name in persons.columns)
     return Wanted(names, persons.values, tuple(column.name for column in table.columns))

@@ -19,7 +19,6 @@ class MaintenancePlan:
 
     @property
     def failed(self) -> bool:
-        """Whether the needs of a table are unknown."""
         return any(isinstance(each, Unknown) for each in self.tables)
 
     def to_dict(self) -> dict[str, Any]:
@@ -43,7 +42,6 @@ class MaintenanceResult:
 
     @property
     def failed(self) -> bool:
-        """Whether the maintenance of a table failed."""
         return any(isinstance(each, NotMaintained | Unknown) for each in (*self.tables, *self.left))
 
     def to_dict(self) -> dict[str, Any]:

@@ -50,7 +50,6 @@ class Ground:
 
     @property
     def columns(self) -> dict[str, int]:
-        """The ids of the table's columns, by name."""
         return {column.name: column.field_id for column in self.state.columns}
 
 
@@ -194,7 +193,6 @@ def batch_number(step: TableStep) -> int:
 
 
 def ledger_notes(step: TableStep) -> Iterator[str]:
-    """What is to be said of these files."""
     for intake in step.intakes:
         yield from (f"{printable(file.path)} is skipped from now on" for file in intake.skip)
         yield from (f"{printable(file.path)} was forgotten" for file in intake.forget)

@@ -55,7 +55,6 @@ class Paths:
         return f"{found[1]}{self.home}{text[found.end() :]}" if found else text
 
     def of_bytes(self, text: bytes) -> bytes:
-        """The same of a path's bytes."""
         return self(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 

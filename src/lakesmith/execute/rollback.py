@@ -130,13 +130,11 @@ def _gone_segments(report: FileReport, then: LedgerView) -> list[str]:
 
 
 def never_written(name: TableName) -> UsageError:
-    """LS255: there is no past to look at."""
     what = f"{name} was never written, so it has no past"
     return UsageError.of("LS255", what, None, "a table with batches")
 
 
 def lost_files(name: TableName, gone: Sequence[str]) -> StateError:
-    """LS519: rows that would not come back."""
     return StateError.of(
         "LS519",
         f"the rows of {len(gone):,} file{'s' if gone[1:] else ''} that {name} ingested since would be "

@@ -178,12 +178,10 @@ class LazyEngine:
             return self._engine
 
     def cancel(self) -> None:
-        """Ends running jobs, if there is an engine."""
         if self._engine is not None:
             self._engine.cancel()
 
     def close(self) -> None:
-        """Closes the engine, if there is one."""
         with self._lock:
             if self._engine is not None:
                 self._engine.close()

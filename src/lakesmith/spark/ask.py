@@ -247,7 +247,6 @@ def _reaches_out(found: Objection) -> UsageError:
 
 
 def not_a_query(found: str) -> UsageError:
-    """The error for anything but a SELECT."""
     return UsageError.of(
         "LS241",
         "only a SELECT can be run: tables change by their definitions alone",

@@ -131,6 +131,5 @@ def _counts(rows: DataFrame, updated: DataFrame | None, kinds: Mapping[str, Data
 
 
 def _in_order(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Returns the rows by key, each before and after."""
     order = F.array_position(F.array(*map(F.lit, (DELETED, BEFORE, AFTER, INSERTED))), F.col(CHANGE))
     return rows.orderBy(*map(quoted, keys), order)

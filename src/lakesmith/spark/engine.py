@@ -67,7 +67,6 @@ class SparkEngine:
 
     @cached_property
     def sessions(self) -> ReadingSessions:
-        """The sessions that steps are done in."""
         return ReadingSessions(self.session.spark)
 
     def run_step(self, step: TableStep, listener: Listener) -> BatchReport:

@@ -53,7 +53,6 @@ from lakesmith.sql.analysis import analyse
 def verify_steps(
     session: SessionHandle, lake: Lake, steps: Sequence[TableStep], watcher: Watcher = lambda _event: None
 ) -> dict[TableName, Verification]:
-    """The outcome for each step's table."""
     found = {}
     session.enter()
     for number, step in enumerate(steps, 1):

@@ -56,7 +56,6 @@ class Batch:
 
     @property
     def name(self) -> TableName:
-        """The table's logical name."""
         return self.step.name
 
     @property
@@ -66,7 +65,6 @@ class Batch:
 
     @property
     def branch(self) -> str:
-        """The working branch."""
         return branch_of(self.attempt)
 
     @property
@@ -80,7 +78,6 @@ class Batch:
 
     @cached_property
     def java(self) -> JavaTables:
-        """Iceberg's Java API."""
         return JavaTables(self.spark)
 
     def meet_inputs(self) -> None:
@@ -90,7 +87,6 @@ class Batch:
         )
 
     def say(self, phase: str) -> None:
-        """Tells the listener what the batch is doing now."""
         self.listener(PhaseStarted(self.name, phase))
 
     def pass_point(self, point: str) -> None:

@@ -94,7 +94,6 @@ class SidecarWriter:
             self.clear()
 
     def append(self, rows: DataFrame) -> None:
-        """Adds rows (matched by name)."""
         rows.writeTo(self.target).append()
 
     def clear(self, where: str = "true") -> None:

@@ -27,7 +27,6 @@ _DAMAGED: Final = "_damaged"
 
 
 def types_of(schema: StructType, columns: Sequence[str]) -> str:
-    """The types of ``columns`` as DDL, in their order."""
     return StructType([StructField(column, schema[column].dataType) for column in columns]).toDDL()
 
 

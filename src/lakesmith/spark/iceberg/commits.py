@@ -125,7 +125,6 @@ class JavaTables:
         )
 
     def draft(self, name: TableName) -> TableState:
-        """The state of the table's draft."""
         metadata = self.load(name).operations().current()
         said = str(self._jvm.org.apache.iceberg.TableMetadataParser.toJson(metadata))
         return parse_metadata(str(name), str(metadata.metadataFileLocation()), json.loads(said))

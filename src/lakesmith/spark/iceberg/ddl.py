@@ -186,7 +186,6 @@ def widen_table(
 
 
 def widenings(state: TableState, wanted: Sequence[Column]) -> bool:
-    """Whether ``widen_table`` would change something."""
     present = {column.name.lower(): column.type for column in state.columns}
     return any(
         column.name.lower() not in present

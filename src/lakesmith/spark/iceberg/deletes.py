@@ -127,7 +127,6 @@ WITH_ROW_IDS: Final = 3
 
 
 def version_of(table: Any) -> int:
-    """The format version of a Java table."""
     return int(table.operations().current().formatVersion())
 
 

@@ -69,7 +69,6 @@ def begin(spark: SparkSession, db: Path, place: tuple[str, str], state: TableSta
 
 
 def end(db: Path, place: tuple[str, str], name: TableName) -> None:
-    """Forgets the table's draft, if it has one."""
     if _begun.pop(name, None) is not None:
         with closing(busy.connect(db, busy.WAIT_SECONDS)) as connection:
             connection.execute(_TAKE_OUT, place)

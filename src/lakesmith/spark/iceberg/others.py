@@ -51,7 +51,6 @@ def place_of(spark: SparkSession, name: TableName) -> str | None:
 
 
 def load_other(spark: SparkSession, name: TableName, place: str) -> Any:
-    """The Java table of a metadata file."""
     jvm: Any = spark._jvm
     iceberg = jvm.org.apache.iceberg
     files = iceberg.io.ResolvingFileIO()

@@ -57,7 +57,6 @@ def rewrite_manifests(spark: SparkSession, name: TableName, spec: int) -> Rewrit
 
 
 def manifests_of(spark: SparkSession, name: TableName) -> tuple[ManifestFacts, ...]:
-    """The manifests of the table's head."""
     rows = spark.sql(f"SELECT partition_spec_id, content, length FROM {physical(name)}.manifests").collect()
     return tuple(ManifestFacts(int(row[0]), int(row[1]) != 0, int(row[2])) for row in rows)
 

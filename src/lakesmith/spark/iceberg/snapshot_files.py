@@ -69,7 +69,6 @@ class SnapshotFiles:
         return self._tasks.get(self._places[location])
 
     def tasks(self, locations: Iterable[str]) -> dict[str, Any]:
-        """The scan tasks of some data files."""
         return {location: self.task(location) for location in locations}
 
 

@@ -31,7 +31,6 @@ class UnnamedFile:
 
     @property
     def name(self) -> str:
-        """The part after the last slash."""
         return self.path.rpartition("/")[2]
 
 
@@ -52,7 +51,6 @@ class TableFolder:
         return frozenset(plain_location(str(row[0])) for row in rows)
 
     def unnamed_data(self) -> list[UnnamedFile]:
-        """Files of data and of deletes."""
         return self._unnamed("data")
 
     def unnamed_manifests(self) -> list[UnnamedFile]:
@@ -61,7 +59,6 @@ class TableFolder:
         return sorted(found, key=lambda file: file.name.startswith(_LIST))
 
     def metadata_files(self) -> list[str]:
-        """The paths of all metadata files in the folder."""
         return [file.path for file in self._unnamed("metadata") if file.name.endswith(".metadata.json")]
 
     def _unnamed(self, part: str) -> list[UnnamedFile]:
@@ -113,7 +110,6 @@ class TableFolder:
         return frozenset(plain_location(entry.data_file.file_path) for entry in entries)
 
     def has(self, location: str) -> bool:
-        """Whether there is such a file."""
         return bool(self.table.io().newInputFile(location).exists())
 
     def remove(self, file: UnnamedFile) -> None:
@@ -137,11 +133,9 @@ class _Files(FileIO):
             stream.close()
 
     def new_output(self, location: str) -> OutputFile:
-        """Nothing is written here."""
         raise NotImplementedError
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
-        """Nothing is removed here."""
         raise NotImplementedError
 
 
@@ -154,9 +148,7 @@ class _Content(InputFile):
         return len(self._content)
 
     def exists(self) -> bool:
-        """It does."""
         return True
 
     def open(self, seekable: bool = True) -> InputStream:
-        """A stream of its bytes."""
         return io.BytesIO(self._content)

@@ -56,7 +56,6 @@ _KNOWN: Final[WeakKeyDictionary[Any, Capabilities]] = WeakKeyDictionary()
 
 
 def capabilities_of(jvm: Any) -> Capabilities:
-    """What the JVM of a session has."""
     found = _KNOWN.get(jvm)
     if found is None:
         found = _KNOWN[jvm] = _looked_at(jvm)

@@ -93,7 +93,6 @@ class Maintainer:
         return tuple(there[column.lower()] for column in settings.columns)
 
     def measured(self, name: TableName) -> Measured:
-        """Returns the measures of the table's head."""
         health = summary_health(self.state(name))
         return Measured(
             health.data_files,

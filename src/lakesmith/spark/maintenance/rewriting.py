@@ -80,7 +80,6 @@ class _Rewriting:
         partition_as_declared(self._spark, table, state)
 
     def do(self) -> Brought:
-        """All pieces, until none of the files is left."""
         wanted = {file.path for file in self._files()} if self._everything else None
         done, pieces = Rewritten(), 0
         while old := self._old(wanted):

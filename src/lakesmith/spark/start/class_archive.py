@@ -31,7 +31,6 @@ class Archive:
 
     @property
     def file(self) -> Path:
-        """The archive itself."""
         return self.folder / f"{self.key}.jsa"
 
     @property

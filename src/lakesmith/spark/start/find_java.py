@@ -34,7 +34,6 @@ class JavaRuntime:
 
     @property
     def executable(self) -> Path:
-        """The ``java`` command of this runtime."""
         return self.home / "bin" / "java"
 
 

@@ -65,7 +65,6 @@ class _Parent:
         return str(self.spark.sparkContext.getConf().get(name, "") or "")
 
     def has(self, name: str) -> bool:
-        """Whether a class is on the class path."""
         from py4j.protocol import Py4JJavaError
 
         try:
@@ -77,7 +76,6 @@ class _Parent:
 
     @property
     def iceberg(self) -> str:
-        """The version of Iceberg that its JVM has."""
         return str(self.jvm.org.apache.iceberg.IcebergBuild.version())
 
 

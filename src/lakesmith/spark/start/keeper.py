@@ -44,7 +44,6 @@ class Keeper:
         self._selector = selectors.DefaultSelector()
 
     def keep(self) -> None:
-        """Serves until it is time to end."""
         path = Path(self._task["socket"])
         beside = path.with_suffix(f".{os.getpid()}")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
@@ -150,7 +149,6 @@ def is_running(pid: int) -> bool:
 
 
 def kill(pid: int) -> None:
-    """Ends a process at once, if it is there."""
     with suppress(OSError):
         os.kill(pid, signal.SIGKILL)
 

@@ -138,7 +138,6 @@ class DriverProcess:
         return self.process.pid
 
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
         return self.process.poll() is None
 
     def end(self, patience: float) -> None:
@@ -181,7 +180,6 @@ def shared_options(plan: LaunchPlan) -> list[str]:
 
 
 def direct_command(plan: LaunchPlan, archive: Path | None) -> list[str]:
-    """The command of a direct start."""
     class_path = os.pathsep.join(map(str, plan.class_path))
     java = [str(plan.java.executable), "-cp", class_path, *jvm_options(plan, archive)]
     return [*java, SUBMIT, "--properties-file", str(plan.properties), "pyspark-shell"]
@@ -333,7 +331,6 @@ def _gateway_variables(port: int, secret: str) -> Iterator[None]:
 
 
 def start_failed(reasons: Sequence[str], log_path: Path) -> EnvironmentProblem:
-    """LS303: neither way of starting gave a session."""
     return EnvironmentProblem.of(
         code="LS303",
         what="the Spark engine did not start",

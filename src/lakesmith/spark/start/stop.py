@@ -86,7 +86,6 @@ def forget_gateway(close_alone: bool = False) -> None:
 
 
 def _stop(spark: SparkSession, driver: DriverProcess) -> None:
-    """Stops the JVM, kills it after a while."""
     asked_of_jvm(lambda: _stop_context(spark))
     driver.end(EXIT_SECONDS)
     forget_gateway()

@@ -50,17 +50,14 @@ class Pair:
 
     @property
     def runtime(self) -> str:
-        """Iceberg for this Spark."""
         return f"org.apache.iceberg:iceberg-spark-runtime-{self.minor}_2.13:{self.iceberg}"
 
     @property
     def aws_bundle(self) -> str:
-        """Amazon's SDK, as Iceberg packs it."""
         return f"org.apache.iceberg:iceberg-aws-bundle:{self.iceberg}"
 
     @property
     def local_jars(self) -> tuple[str, ...]:
-        """The coordinates of what every project takes."""
         return (self.runtime, SQLITE, f"org.apache.spark:spark-avro_2.13:{self.avro}")
 
     @property
@@ -110,7 +107,6 @@ def pair_of(spark: str) -> Pair | None:
 
 
 def known_pairs() -> str:
-    """What lakesmith is tested on, in words."""
     return ", ".join(f"Spark {pair.spark} with Iceberg {pair.iceberg}" for pair in PAIRS)
 
 
