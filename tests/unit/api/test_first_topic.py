@@ -1,4 +1,4 @@
-"""A Lakehouse whose project gets its first topic while Spark runs starts it anew: a running JVM gets no jars."""
+"""A project that gets its first topic while Spark runs starts Spark anew: a running JVM gets no jars."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -27,7 +27,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
-    """A copy of the example, nothing run yet. One table of each layer is enough: that with the history is left out."""
+    """A copy of the example, nothing run yet, without the table of history: one of each layer is enough."""
     root = tmp_path / "shop"
     left_out = shutil.ignore_patterns(".mypy_cache", ".lakesmith", "customer_history.*")
     shutil.copytree(EXAMPLES / "customer-orders", root, ignore=left_out)

@@ -36,7 +36,7 @@ Cli = Callable[..., Said]
 
 @dataclass
 class Shop:
-    """The project ``customer-orders`` with a lake that is written down, commit by commit, as Iceberg would leave it."""
+    """The project ``customer-orders`` with a lake of metadata files, written commit by commit."""
 
     root: Path
     format_version: int = 3
@@ -46,7 +46,7 @@ class Shop:
     def commit(
         self, table: str, operation: str = "append", record: Record | None = None, **summary: object
     ) -> int:
-        """Adds a snapshot to the table's main and returns its id; ``total_records=3`` becomes ``total-records``."""
+        """Adds a snapshot to main and returns its id; ``total_records=3`` becomes ``total-records``."""
         snapshots = self._snapshots.setdefault(table, [])
         number = 1000 * (len(self._snapshots)) + len(snapshots) + 1
         texts = {key.replace("_", "-"): str(value) for key, value in summary.items()}
@@ -114,7 +114,8 @@ class Shop:
         file.write_text(json.dumps(said))
         with closing(sqlite3.connect(self.root / ".lakesmith" / "catalog.db")) as db, db:
             db.execute(
-                "CREATE TABLE IF NOT EXISTS iceberg_tables (catalog_name TEXT, table_namespace TEXT, table_name TEXT,"
+                "CREATE TABLE IF NOT EXISTS iceberg_tables (catalog_name TEXT, table_namespace TEXT,"
+                " table_name TEXT,"
                 " metadata_location TEXT, previous_metadata_location TEXT, iceberg_type TEXT,"
                 " PRIMARY KEY (catalog_name, table_namespace, table_name))"
             )

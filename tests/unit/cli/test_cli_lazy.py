@@ -1,4 +1,4 @@
-"""Commands are imported one by one, when they are called: all of them together take longer than most do their work."""
+"""Commands are imported one by one, when they are called: importing all takes longer than most work."""
 
 import subprocess
 import sys

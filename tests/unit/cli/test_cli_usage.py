@@ -132,7 +132,8 @@ def test_secrets_stay_out_of_logs(
     monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-value")
     file = shop.root / "lakesmith.yaml"
     file.write_text(
-        "name: customer_orders\nvars: {landing: landing}\ntargets: {local: {spark: {spark.my.token: '${SHOP_TOKEN}'}}}\n"
+        "name: customer_orders\nvars: {landing: landing}\n"
+        "targets: {local: {spark: {spark.my.token: '${SHOP_TOKEN}'}}}\n"
     )
     assert cli("status", "--project", shop.root).code == 0
 

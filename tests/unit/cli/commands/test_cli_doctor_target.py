@@ -21,7 +21,8 @@ targets:
     catalog: {type: glue, warehouse: "s3://${LAKE_BUCKET}/lake"}
     vars: {landing: "s3://${LAKE_BUCKET}/in"}
 """,
-    "tables/bronze/orders.yaml": 'source: {files: {path: "${vars.landing}/orders/", format: csv}}\ncolumns: {id: bigint}\n',
+    "tables/bronze/orders.yaml": 'source: {files: {path: "${vars.landing}/orders/", format: csv}}\n'
+    "columns: {id: bigint}\n",
 }
 Found = dict[str, dict[str, str]]
 

@@ -1,4 +1,4 @@
-"""Dropping, renaming and registering tables: what is said, what is refused, and that being killed in between loses nothing."""
+"""Dropping, renaming and registering tables: answers, refusals, and that a kill loses nothing."""
 
 import json
 import shutil
@@ -258,7 +258,7 @@ def test_files_of_attempts_that_never_counted_are_told_from_the_last_state(
     cli: Cli, lake: IcebergLake
 ) -> None:
     oracle = lake.entries()
-    # A swap that was lost, each time the table moved: written from the file before, and never followed by another.
+    # A lost swap, each time the table moved: written from the file before, and without a follower.
     for location in oracle.values():
         files = sorted(Path(location).parent.glob("*.metadata.json"))
         for number, file in enumerate(files[:-1]):

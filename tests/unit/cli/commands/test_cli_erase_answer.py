@@ -49,7 +49,8 @@ def test_every_table_with_the_columns_and_every_file_is_named() -> None:
     assert lines == [
         "bronze.people: 3 rows (deleted)",
         "silver.people: 1 row (follows)",
-        "bronze.visits: 2 rows of theirs, and silver.people is not made from it (--also bronze.visits erases from it as well,"
+        "bronze.visits: 2 rows of theirs, and silver.people is not made from it"
+        " (--also bronze.visits erases from it as well,"
         " --except bronze.visits says that email means something else there)",
         "bronze.new: never run, and silver.people is not made from it (nothing is erased from it)",
         "bronze.orders: left out, as asked",

@@ -28,7 +28,8 @@ def test_a_table_of_closed_windows_is_told_why_it_is_computed_as_a_whole(cli: Cl
     for file in gold.parent.glob("*"):
         file.unlink()
     gold.with_name("by_minute.sql").write_text(
-        "SELECT window.end AS window_end, count(*) AS n FROM bronze.orders GROUP BY window(processed_time, '1 minute')"
+        "SELECT window.end AS window_end, count(*) AS n FROM bronze.orders"
+        " GROUP BY window(processed_time, '1 minute')"
     )
     gold.with_name("by_minute.yaml").write_text(
         "emit: {closed: window_end, watermark: bronze.orders.processed_time}\n"

@@ -1,4 +1,4 @@
-"""``status``, ``explain`` and ``history`` on a lake whose past is written down: what they say is what is there."""
+"""``status``, ``explain`` and ``history`` on a lake of metadata files: they say what is there."""
 
 import dataclasses
 import json
@@ -159,7 +159,8 @@ def test_explain_says_how_and_why_not_better(cli: Cli, shop: Shop) -> None:
     said = cli("explain", "silver.customers", "--project", shop.root)
     assert said.code == 0
     for line in (
-        "upsert: the query runs over the rows that are new in bronze.orders; of each key the newest version wins",
+        "upsert: the query runs over the rows that are new in bronze.orders;"
+        " of each key the newest version wins",
         "up to date: its inputs have not changed",
         "18 rows, 1 in quarantine",
         f"bronze.orders  read up to batch 2, snapshot {bronze}  nothing new",
@@ -396,7 +397,8 @@ def test_a_table_in_postgresql_is_not_called_up_to_date_before_it_is_read(
         assert f"note: bronze.crm: {said}" in found.out
         assert found.out.splitlines()[-1] == {
             "plan": "nothing else to do: what there is to read in PostgreSQL, a run finds out",
-            "status": "nothing is behind that is known here: what there is to read in PostgreSQL, a run finds out",
+            "status": "nothing is behind that is known here:"
+            " what there is to read in PostgreSQL, a run finds out",
         }[command]  # fmt: skip
         (table,) = cli(command, "--project", shop.root, "--json").data["tables"]
         assert said in table["notes"]

@@ -1,4 +1,4 @@
-"""``quarantine list`` and ``show`` on a real Iceberg table of bad rows, and what ``replay`` and ``drop`` refuse; no JVM."""
+"""``quarantine list`` and ``show`` on a real Iceberg table, and what ``replay`` and ``drop`` refuse."""
 
 import gzip
 import os

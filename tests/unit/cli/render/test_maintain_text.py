@@ -27,7 +27,8 @@ def test_a_table_that_was_maintained() -> None:
         "          data files    size  delete files  manifests  snapshots  planning a scan",
         "  before       2,000  8.0 MB            12         41        900           810 ms",
         "  after            1  6.0 MB             0          1        103             4 ms",
-        "note: silver.late keeps 1,204 snapshots of bronze.sales, up to 12 days old: it has not taken what came since; a run of it"
+        "note: silver.late keeps 1,204 snapshots of bronze.sales, up to 12 days old:"
+        " it has not taken what came since; a run of it"
         " lets them go",
     ]
     data = MaintenanceResult((done,)).to_dict()["maintained"][0]
@@ -63,7 +64,8 @@ def test_a_plan_of_a_project_without_tables_and_of_one_with_a_late_reader() -> N
     care = Care(SALES, Health(3, 3_000_000, 10), {}, {Task.COMPACT: "3 data files"}, held(2.1))
     lines = list(plan_lines(MaintenancePlan((care, Unknown(LATE, BROKEN)))))
     assert lines[-3:-1] == [
-        "note: silver.late keeps 1,204 snapshots of bronze.sales, up to 2 days old: it has not taken what came since; a run of it"
+        "note: silver.late keeps 1,204 snapshots of bronze.sales, up to 2 days old:"
+        " it has not taken what came since; a run of it"
         " lets them go",
         f"LS501 {BROKEN.what}",
     ]

@@ -61,7 +61,8 @@ def lines(found: UpState) -> list[str]:
 
 def test_one_that_lives() -> None:
     assert lines(state()) == [
-        f"lakesmith up (process {os.getpid()}, begun 2 h ago): waiting; it takes events at http://127.0.0.1:8080",
+        f"lakesmith up (process {os.getpid()}, begun 2 h ago): waiting;"
+        " it takes events at http://127.0.0.1:8080",
         "  last run just now: 1 batch in 1.5 s, 1 table failed",
         "  silver.b is parked: LS601 Spark failed: no number; it is tried again in 1 min 30 s",
         "",
@@ -97,7 +98,8 @@ def test_one_that_was_killed_is_never_told_as_live() -> None:
     killed = replace(state(), pid=process.pid, written=before(10800))
 
     assert lines(killed) == [
-        f"lakesmith up is not running: process {process.pid} ended without a word, and was heard of last 3 h ago"
+        f"lakesmith up is not running: process {process.pid} ended without a word,"
+        " and was heard of last 3 h ago"
     ]
     assert (up_to_dict(killed) or {})["is_alive"] is False
 
