@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from lakesmith.errors import LakesmithError, Problem
     from lakesmith.execute import events
     from lakesmith.execute.events import RunFailed, RunResult
+    from lakesmith.plan.steps import BadRows
 
 __version__ = "0.1.0"
 __all__ = [
+    "BadRows",
     "Lakehouse",
     "LakesmithError",
     "Problem",
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BadRows": "lakesmith.plan.steps:BadRows",
     "Lakehouse": "lakesmith.api.lakehouse:Lakehouse",
     "LakesmithError": "lakesmith.errors:LakesmithError",
     "Problem": "lakesmith.errors:Problem",

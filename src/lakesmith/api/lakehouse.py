@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakesmith.api.explaining import Explained
     from lakesmith.api.files import FileChange, Files, FilesChanged
     from lakesmith.api.frames import Rows, Table
-    from lakesmith.api.quarantine import QuarantineDropPreview, QuarantineRows, QuarantineSummary
+    from lakesmith.api.quarantine import BadRows, QuarantineDropPreview, QuarantineRows, QuarantineSummary
     from lakesmith.api.reading import History, Plan, Status
     from lakesmith.api.results import Change
     from lakesmith.execute.events import Listener, RunResult
@@ -261,21 +261,11 @@ class Lakehouse(Changing):
         return summaries(self.access)
 
     def quarantine_rows(
-        self,
-        table: str,
-        *,
-        batch: int | None = None,
-        reason: str | None = None,
-        file: str | None = None,
-        limit: int | None = 20,
+        self, table: str, chosen: BadRows | None = None, *, limit: int | None = 20
     ) -> QuarantineRows:
-        """Returns bad rows of a table, with everything that is wrong with each. Starts no Spark.
+        """Returns the first ``limit`` (None: all) bad rows of a table, with everything that is wrong with each.
 
-        Args:
-            batch: only rows that this batch found.
-            reason: only rows with this text in one of their reasons.
-            file: only rows of this landing file (or the end of its path).
-            limit: the most rows; None: all.
+        ``chosen``: only those that a batch found, with a reason, or of a landing file. Starts no Spark.
 
         Example:
             for row, line in shop.quarantine_rows("silver.customers").rows:
@@ -283,15 +273,13 @@ class Lakehouse(Changing):
         """
         from lakesmith.api.quarantine import BadRows, rows
 
-        return rows(self.access, table, BadRows(batch, reason, file), limit)
+        return rows(self.access, table, chosen or BadRows(), limit)
 
     def quarantine_replay(
         self,
         table: str,
+        chosen: BadRows | None = None,
         *,
-        batch: int | None = None,
-        reason: str | None = None,
-        file: str | None = None,
         wait: float = 0.0,
         on_event: Listener | None = None,
     ) -> RunResult:
@@ -305,28 +293,26 @@ class Lakehouse(Changing):
         """
         from lakesmith.api.quarantine import BadRows, replay
 
-        return replay(self.access, table, BadRows(batch, reason, file), wait, on_event)
+        return replay(self.access, table, chosen or BadRows(), wait, on_event)
 
     def quarantine_drop(
         self,
         table: str,
+        chosen: BadRows | None = None,
         *,
-        batch: int | None = None,
-        reason: str | None = None,
-        file: str | None = None,
         wait: float = 0.0,
         on_event: Listener | None = None,
     ) -> Change[QuarantineDropPreview, RunResult]:
         """Prepares to drop bad rows for good, on record; ``apply`` raises as ``run``.
 
         Example:
-            change = shop.quarantine_drop("bronze.orders", batch=1)
+            change = shop.quarantine_drop("bronze.orders", lakesmith.BadRows(batch=1))
             print(change.preview.rows)
             change.apply()
         """
         from lakesmith.api.quarantine import BadRows, drop
 
-        return drop(self.access, table, BadRows(batch, reason, file), wait, on_event)
+        return drop(self.access, table, chosen or BadRows(), wait, on_event)
 
     def drop(self, table: str, *, purge: bool = False) -> Change[DropPreview, Dropped]:
         """Prepares to drop a table with its sidecars; ``purge`` deletes its files too.

@@ -9,7 +9,7 @@ import pytest
 import lakesmith
 
 PUBLIC = [
-    "Lakehouse", "LakesmithError", "Problem", "Rows", "RunFailed", "RunResult", "Table", "events", "open",
+    "BadRows", "Lakehouse", "LakesmithError", "Problem", "Rows", "RunFailed", "RunResult", "Table", "events", "open",
 ]  # fmt: skip
 
 

@@ -46,6 +46,6 @@ def test_each_command_is_in_the_file_of_its_name(cli: Cli, name: str) -> None:
 
 def test_every_file_with_a_command_is_listed() -> None:
     files = Path(commands.__path__[0]).glob("*.py")
-    assert {file.stem for file in files if "app = command_app()" in file.read_text()} == set(COMMANDS) - set(
+    assert {file.stem for file in files if "\napp = " in file.read_text()} == set(COMMANDS) - set(
         commands.HOMES
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -58,7 +58,7 @@ def show_(
 ) -> None:
     """Show bad rows of a table, with everything that is wrong with each."""
     lake = open_lake(project, target)
-    found = lake.quarantine_rows(table, batch=batch, reason=reason, file=file, limit=limit or None)
+    found = lake.quarantine_rows(table, BadRows(batch, reason, file), limit=limit or None)
     show(found, json, _row_lines)
 
 
@@ -74,12 +74,12 @@ def replay(
     json: opt.JsonOption = False,
 ) -> None:
     """Validate bad rows again by the table's present definition: good ones go into the table, once."""
-    whole = (batch, reason, file) == (None, None, None)
-    if not json and whole and is_derived(open_lake(project, target).access, table):
+    chosen = BadRows(batch, reason, file)
+    if not json and chosen == BadRows() and is_derived(open_lake(project, target).access, table):
         print(f"{table} is derived: it is recomputed from its inputs, by a full refresh")
 
     def call(lake: Lakehouse, tell: Listener) -> RunResult:
-        return lake.quarantine_replay(table, batch=batch, reason=reason, file=file, wait=wait, on_event=tell)
+        return lake.quarantine_replay(table, chosen, wait=wait, on_event=tell)
 
     raise typer.Exit(run_shown(project, target, json, call)[0])
 
@@ -97,8 +97,8 @@ def drop(
     json: opt.JsonOption = False,
 ) -> None:
     """Take bad rows out of quarantine for good, on record."""
-    chosen: dict[str, Any] = {"batch": batch, "reason": reason, "file": file}
-    preview = open_lake(project, target).quarantine_drop(table, **chosen).preview
+    chosen = BadRows(batch, reason, file)
+    preview = open_lake(project, target).quarantine_drop(table, chosen).preview
     question = f"drop {count(preview.rows, 'bad row')} of {preview.table} ({preview.chosen}) for good?"
     # If there is nothing to drop there is nothing to ask.
     if preview.rows and not agreed(question, yes, json):
@@ -106,7 +106,7 @@ def drop(
         return
 
     def call(lake: Lakehouse, tell: Listener) -> RunResult:
-        return lake.quarantine_drop(table, **chosen, wait=wait, on_event=tell).apply()
+        return lake.quarantine_drop(table, chosen, wait=wait, on_event=tell).apply()
 
     raise typer.Exit(run_shown(project, target, json, call)[0])
 
