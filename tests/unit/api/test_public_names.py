@@ -9,7 +9,8 @@ import pytest
 import lakesmith
 
 PUBLIC = [
-    "BadRows", "Lakehouse", "LakesmithError", "Problem", "Rows", "RunFailed", "RunResult", "Table", "events", "open",
+    "BadRows", "Lakehouse", "LakesmithError", "Problem", "Rows", "RunFailed", "RunResult", "Table", "events",
+    "open",
 ]  # fmt: skip
 
 
