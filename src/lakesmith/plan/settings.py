@@ -18,7 +18,7 @@ from lakesmith.plan.steps import Decision, InputRange, Strategy, TableStep, UpTo
 from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.project.table_parts import partition_field
 from lakesmith.quoting import quoted_if_odd
-from lakesmith.sources.columns.types import remembered, type_changes
+from lakesmith.sources.columns.types import column_changes, known_columns
 
 COMMENT: Final = "comment"
 """The table property that engines show as the table's comment."""
@@ -124,16 +124,13 @@ def not_renamed(table: TableDefinition, state: TableState) -> tuple[str, ...]:
 
 def declared_changes(table: TableDefinition, state: TableState) -> tuple[str, ...]:
     """Describes declared columns of a sourced table that are missing in the table, or narrower."""
-    there = {column.name.lower(): column.type for column in with_renamings(table, state).columns}
-    found = list[str]()
-    for column in table.columns if table.is_sourced else ():
-        old, new = there.get(column.name.lower()), column.type or ""
-        if old is None:
-            found.append(f"column {column.name} {new} was added".replace("  ", " "))
-        elif new:
-            new = remembered(new, old) if "<" in new else new
-            found += map(str, type_changes(old, new, column.name) or ())
-    return tuple(found)
+    if not table.is_sourced:
+        return ()
+    there = with_renamings(table, state)
+    declared = known_columns(table, there)[: len(table.columns)]
+    return tuple(
+        str(change) for _, changes in column_changes(there.columns, declared) for change in changes or ()
+    )
 
 
 def with_renamings(table: TableDefinition, state: TableState) -> TableState:

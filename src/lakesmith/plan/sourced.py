@@ -22,7 +22,7 @@ from lakesmith.plan.steps import (
 )
 from lakesmith.project.definitions import Column, TableDefinition, TableName
 from lakesmith.sources.bad_files import BadFile
-from lakesmith.sources.columns.types import remembered, type_changes
+from lakesmith.sources.columns.types import column_changes, known_columns
 from lakesmith.sources.model import FileIdentity, UnreadFile
 from lakesmith.sources.names import printable
 
@@ -160,20 +160,14 @@ def _counted(files: int) -> str:
 
 def type_problem(table: TableDefinition, state: TableState | None) -> Problem | None:
     """Returns LS507 for the first column whose declared type the table's type cannot be widened to."""
-    return next((_problem(table.name, *change) for change in _changed(table, state)), None) if state else None
-
-
-def _changed(table: TableDefinition, state: TableState) -> Iterator[tuple[Column, str]]:
-    there = {column.name.lower(): column.type for column in with_renamings(table, state).columns}
-    for column in table.columns:
-        old = there.get(column.name.lower())
-        if None not in (old, column.type) and old != column.type and not _widens(old or "", column):
-            yield column, old or ""
-
-
-def _widens(old: str, column: Column) -> bool:
-    new = column.type or ""
-    return type_changes(old, remembered(new, old) if "<" in new else new, column.name) is not None
+    if state is None:
+        return None
+    there = with_renamings(table, state)
+    types = {column.name.lower(): column.type for column in there.columns}
+    for column, known in zip(table.columns, known_columns(table, there), strict=False):
+        if any(changes is None for _, changes in column_changes(there.columns, [known])):
+            return _problem(table.name, column, types[column.name.lower()])
+    return None
 
 
 def _problem(table: TableName, column: Column, old: str) -> Problem:

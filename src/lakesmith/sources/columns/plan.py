@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Final
 
-from lakesmith.catalog.state import ColumnState, TableState
+from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import (
-    ADDED_COLUMNS,
     Column,
     OnNewColumn,
     OnTypeChange,
@@ -41,7 +40,7 @@ from lakesmith.sources.columns.reading import (
     record_shape,
     shape_of_keys,
 )
-from lakesmith.sources.columns.types import common_type, remembered, table_type, type_changes, widened
+from lakesmith.sources.columns.types import common_type, known_columns, table_type, type_changes, widened
 from lakesmith.sources.formats.registry import ColumnsIn
 from lakesmith.sources.names import printable
 from lakesmith.sources.shape import FileShape, ShapeGroup
@@ -115,23 +114,6 @@ def plan_columns(
         columns, said = _widened(table, side, columns)
         notes += said
     return ColumnPlan(columns, tuple(side.read(columns) for side in sides), tuple(dict.fromkeys(notes)))
-
-
-def known_columns(table: TableDefinition, there: TableState | None) -> Columns:
-    """Returns the declared columns, then those that the table has besides (inferred once, or added since).
-
-    The types of declared columns have the fields that the table has got in them.
-    """
-    present = {column.name.lower(): column for column in (there.columns if there else ())}
-    declared = [_with_remembered(column, present.pop(column.name.lower(), None)) for column in table.columns]
-    besides = (column for column in present.values() if column.name not in ADDED_COLUMNS)
-    return (*declared, *(Column(column.name, column.type) for column in besides))
-
-
-def _with_remembered(column: Column, there: ColumnState | None) -> Column:
-    if there is None or column.type is None or "<" not in column.type:
-        return column
-    return replace(column, type=remembered(column.type, there.type))
 
 
 def _inferred(batch: Sequence[SourceFiles]) -> Columns:

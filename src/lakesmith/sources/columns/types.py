@@ -6,10 +6,12 @@ decimal of the same scale; fields may be added to structs, at any depth; the key
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
+from lakesmith.catalog.state import ColumnState, TableState
+from lakesmith.project.definitions import ADDED_COLUMNS, Column, TableDefinition
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed, parse_type, precision_and_scale
 from lakesmith.sources.columns.fields import FieldPath, dotted, paired
 from lakesmith.sources.shape import NANOS
@@ -49,6 +51,41 @@ def type_changes(old: str, new: str, column: str = "") -> tuple[TypeChange, ...]
         return tuple(_changes(parse_type(old), parse_type(new), (column,)))
     except _NeedsNewData:
         return None
+
+
+def column_changes(
+    there: Iterable[ColumnState], wanted: Iterable[Column]
+) -> list[tuple[Column, tuple[TypeChange, ...] | None]]:
+    """Returns the wanted columns that a table lacks or has otherwise, each with its changes.
+
+    The changes are None if the column would need new data.
+    """
+    types = {column.name.lower(): column.type for column in there}
+    found: list[tuple[Column, tuple[TypeChange, ...] | None]] = []
+    for column in wanted:
+        old, new = types.get(column.name.lower()), column.type
+        if old is None:
+            found.append((column, (TypeChange((column.name,), None, new or ""),)))
+        elif new and new != old and (changes := type_changes(old, new, column.name)) != ():
+            found.append((column, changes))
+    return found
+
+
+def known_columns(table: TableDefinition, there: TableState | None) -> tuple[Column, ...]:
+    """Returns the declared columns, then those that the table has besides (inferred once, or added since).
+
+    The types of declared columns have the fields that the table has got in them.
+    """
+    present = {column.name.lower(): column for column in (there.columns if there else ())}
+    declared = [_with_remembered(column, present.pop(column.name.lower(), None)) for column in table.columns]
+    besides = (column for column in present.values() if column.name not in ADDED_COLUMNS)
+    return (*declared, *(Column(column.name, column.type) for column in besides))
+
+
+def _with_remembered(column: Column, there: ColumnState | None) -> Column:
+    if there is None or column.type is None or "<" not in column.type:
+        return column
+    return replace(column, type=remembered(column.type, there.type))
 
 
 def _changes(old: SqlType, new: SqlType, path: FieldPath) -> Iterator[TypeChange]:

@@ -25,7 +25,7 @@ from lakesmith.plan.settings import (
 )
 from lakesmith.project.definitions import Column, TableDefinition, TableName
 from lakesmith.quoting import literal, quoted
-from lakesmith.sources.columns.types import TypeChange, type_changes
+from lakesmith.sources.columns.types import TypeChange, column_changes
 from lakesmith.spark.iceberg.commits import physical, physical_namespace
 
 _PROPERTIES: Final = {
@@ -173,25 +173,16 @@ def widen_table(
 ) -> list[str]:
     """Adds missing columns and fields and widens types; returns the changes in words. Raises StateError
     LS507."""
-    present = {column.name.lower(): column for column in state.columns}
     done: list[str] = []
-    for column in wanted:
-        there = present.get(column.name.lower())
-        if there is None:
-            spark.sql(f"ALTER TABLE {physical(name)} ADD COLUMN {_column_ddl(column)}")
-            done.append(f"column {column.name} {column.type} was added")
-        elif column.type is not None and there.type != column.type:
-            done += _widen(spark, name, column, there.type)
+    for column, changes in column_changes(state.columns, wanted):
+        if changes is None:
+            raise _needs_new_data(name, column, state)
+        for change in changes:
+            is_whole = change.old is None and len(change.path) == 1
+            ddl = f"ADD COLUMN {_column_ddl(column)}" if is_whole else _type_ddl(change)
+            spark.sql(f"ALTER TABLE {physical(name)} {ddl}")
+            done.append(str(change))
     return done
-
-
-def widenings(state: TableState, wanted: Sequence[Column]) -> bool:
-    present = {column.name.lower(): column.type for column in state.columns}
-    return any(
-        column.name.lower() not in present
-        or (column.type is not None and type_changes(present[column.name.lower()], column.type) != ())
-        for column in wanted
-    )
 
 
 def conform_table(spark: SparkSession, name: TableName, state: TableState, wanted: Sequence[Column]) -> bool:
@@ -214,22 +205,17 @@ def conform_table(spark: SparkSession, name: TableName, state: TableState, wante
     return True
 
 
-def _widen(spark: SparkSession, name: TableName, column: Column, old: str) -> list[str]:
-    changes = type_changes(old, column.type or "", column.name)
-    if changes is None:
-        raise StateError.of(
-            "LS507",
-            f"column {column.name} of {name} cannot change its type in place",
-            place=column.place,
-            expected=f"{old}, or a type it widens to without new data",
-            found=column.type,
-            hint=f"keep {old}; or, if the table is derived, rebuild it: lakesmith run --full-refresh "
-            f"{name};"
-            f" if its rows come from files, lakesmith drop {name} has the next run ingest them again",
-        )
-    for change in changes:
-        spark.sql(f"ALTER TABLE {physical(name)} {_type_ddl(change)}")
-    return [str(change) for change in changes]
+def _needs_new_data(name: TableName, column: Column, state: TableState) -> StateError:
+    old = next(each.type for each in state.columns if each.name.lower() == column.name.lower())
+    return StateError.of(
+        "LS507",
+        f"column {column.name} of {name} cannot change its type in place",
+        place=column.place,
+        expected=f"{old}, or a type it widens to without new data",
+        found=column.type,
+        hint=f"keep {old}; or, if the table is derived, rebuild it: lakesmith run --full-refresh {name};"
+        f" if its rows come from files, lakesmith drop {name} has the next run ingest them again",
+    )
 
 
 def _type_ddl(change: TypeChange) -> str:

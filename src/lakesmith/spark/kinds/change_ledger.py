@@ -10,7 +10,7 @@ from __future__ import annotations
 from lakesmith.catalog.record import Account, Pin
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.publish import asked_entries, ledger_notes, unread_entries
-from lakesmith.sources.columns.plan import known_columns
+from lakesmith.sources.columns.types import known_columns
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of, is_of, names_in_rows, require_none_of

@@ -21,7 +21,7 @@ from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinit
 from lakesmith.project.table_parts import partition_field
 from lakesmith.project.windows import Marks, latest_time, with_windows
 from lakesmith.quoting import quoted
-from lakesmith.sources.columns.types import stored_type, type_changes
+from lakesmith.sources.columns.types import column_changes, stored_type, type_changes
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.frames.comparable import is_collated
 from lakesmith.spark.frames.sql_text import sql_type
@@ -33,7 +33,6 @@ from lakesmith.spark.iceberg.ddl import (
     require_ours,
     table_properties,
     widen_table,
-    widenings,
 )
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.query.table_query import QueryRows, Retyped, query_rows, read_range
@@ -242,7 +241,7 @@ def prepare_table(batch: Batch, state: TableState | None, columns: Sequence[Colu
         batch.pass_point("after-create")
         return []
     require_ours(state, batch.project.name)
-    if changed_settings(table, state) or widenings(state, columns):
+    if changed_settings(table, state) or column_changes(state.columns, columns):
         batch.begin_draft(state)
     widened = widen_table(batch.spark, batch.name, state, columns)
     return [*widened, *change_settings(batch.spark, table, state)]

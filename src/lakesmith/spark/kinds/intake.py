@@ -12,8 +12,9 @@ from pyspark.sql import functions as F
 from lakesmith.execute.engine import Outdated
 from lakesmith.plan.steps import FileIntake
 from lakesmith.project.definitions import KafkaSource
-from lakesmith.sources.columns.plan import ColumnPlan, known_columns, plan_columns
+from lakesmith.sources.columns.plan import ColumnPlan, plan_columns
 from lakesmith.sources.columns.reading import ReadGroup, SourceFiles
+from lakesmith.sources.columns.types import known_columns
 from lakesmith.sources.inspect import group_by_shape
 from lakesmith.sources.kafka.broker import topic_state
 from lakesmith.sources.kafka.slices import slice_of

@@ -22,7 +22,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.plan.steps import BadRows
 from lakesmith.project.definitions import Column
 from lakesmith.quoting import literal
-from lakesmith.sources.columns.plan import known_columns
+from lakesmith.sources.columns.types import known_columns
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.quarantine import COLUMNS, REASONS, miscounted
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
