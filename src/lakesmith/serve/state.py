@@ -10,7 +10,6 @@ import json
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -173,11 +172,6 @@ class Board:
     def _keep(self) -> None:
         while not self._ended.wait(SECONDS):
             self.write()
-
-
-def seconds_since(iso: str, now: float | None = None) -> float:
-    """Returns the seconds since a time."""
-    return max(0.0, (time.time() if now is None else now) - datetime.fromisoformat(iso).timestamp())
 
 
 def _born(pid: int) -> str:

@@ -67,7 +67,7 @@ TARGETS: Final[dict[str, tuple[str, dict[str, str]]]] = {
 
 
 def lake_on(name: str) -> Lake:
-    """The lake on the target: bronze.orders of format 2, silver.customers of format 3; gold.sales is not built."""
+    """Returns a lake: bronze.orders of format 2, silver.customers of format 3; gold.sales is not built."""
     kind, settings = TARGETS[name]
     told = Target(
         name.replace("-", "_"), kind, tuple(sorted(settings.items())), place=Place("lakesmith.yaml", 3)

@@ -1,4 +1,4 @@
-"""Whatever is sent: an answer that says nothing of what is inside, never a 500, and on the disk what was acknowledged, whole."""
+"""Whatever is sent, the answer reveals nothing and is never a 500; acknowledged events are on the disk, whole."""
 
 import asyncio
 import json
@@ -31,14 +31,16 @@ INSIDE = ("Traceback", "lakesmith", "site-packages", "/tmp", "object at", "Excep
 
 # Texts as JSON: numbers that are odd, names that come twice, halves of pairs, NUL.
 numbers = st.sampled_from([
-    "0", "-1", "1e5", "1E400", "-0", "9" * 30, "9" * 1200, "1e999999999", "1e-999999999", "1e99999999999999999999",
+    "0", "-1", "1e5", "1E400", "-0", "9" * 30, "9" * 1200, "1e999999999",
+    "1e-999999999", "1e99999999999999999999",
     "0.1", "01", "+1", ".5", "NaN", "Infinity", "-Infinity", "1_000", "0x1F", "9223372036854775808",
 ])  # fmt: skip
 texts = st.one_of(
     st.text(max_size=8).map(json.dumps),
     st.text(max_size=8).map(lambda text: json.dumps(text, ensure_ascii=False)),
     st.sampled_from([
-        r'"\ud800"', r'"\udc00\ud800"', r'"\ud83d\ude00"', r'"\u0000"', '"\0"', '"\n"', '"\u2028"', '"2026-11-23T10:15:00Z"',
+        r'"\ud800"', r'"\udc00\ud800"', r'"\ud83d\ude00"', r'"\u0000"',
+        '"\0"', '"\n"', '"\u2028"', '"2026-11-23T10:15:00Z"',
         '"2026-02-30"', '"', r'"\x"', "'a'", '"\ufeff"',
     ]),
 )  # fmt: skip
@@ -203,6 +205,7 @@ def head(length: int | None = None, *more: str, path: str = "/sales") -> bytes:
     ).encode()
 
 
+UPGRADE = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13")
 BROKEN = {
     "cut body": (head(100), EVENT),
     "cut head": (b"POST /sales HTT",),
@@ -220,7 +223,7 @@ BROKEN = {
     "long path": (head(len(EVENT), path="/" + "a" * 2_000_000), EVENT),
     "other path": (head(len(EVENT), path="/sales%00"), EVENT),
     "path up": (head(len(EVENT), path="/../sales"), EVENT),
-    "upgrade": (head(0, "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13"),),
+    "upgrade": (head(0, *UPGRADE),),
     "utf-16": (head(len(EVENT) * 2), EVENT.decode().encode("utf-16-le")),
     "gzip": (head(len(EVENT), "Content-Encoding: gzip"), EVENT),
     "odd token": (head(len(EVENT) - 1, "Authorization: Bearer \xff\xfe"), EVENT[:-1]),
@@ -228,8 +231,8 @@ BROKEN = {
 
 
 def test_any_bytes_on_a_connection(serving: Serving) -> None:
-    """One intake lives through all of them, and then takes what is right: in chunks, slowly, and by others meanwhile, and ends
-    though somebody says nothing."""
+    """One intake survives all of them, then accepts valid requests: in chunks, slowly, and in between; it ends
+    though a connection is silent."""
     server = serving(sales=SALES)
     for name, parts in BROKEN.items():
         answer = exchanged(server, *parts)

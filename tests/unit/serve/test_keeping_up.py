@@ -29,7 +29,8 @@ def shop(tmp_path: Path) -> Path:
     (tmp_path / "lakesmith.yaml").write_text("name: shop\n")
     for name, text in {
         "bronze/orders.yaml": "source: {files: {path: landing/, format: csv}}\ncolumns: {a: bigint}\n",
-        "gold/sales.yaml": "query: SELECT a FROM bronze.orders\nschedule: {cron: 0 6 * * *, time_zone: Europe/Amsterdam}\n",
+        "gold/sales.yaml": "query: SELECT a FROM bronze.orders\n"
+        "schedule: {cron: 0 6 * * *, time_zone: Europe/Amsterdam}\n",
     }.items():
         (tmp_path / "tables" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tables" / name).write_text(text)

@@ -43,7 +43,8 @@ def tables(*found: TableDefinition, **readers: Sequence[str]) -> Tables:
 
 
 CHAIN = tables(
-    table("bronze.a"), table("bronze.x"), table("silver.b"), table("gold.c", Schedule("0 6 * * *")), table("gold.d"),
+    table("bronze.a"), table("bronze.x"), table("silver.b"),
+    table("gold.c", Schedule("0 6 * * *")), table("gold.d"),
     bronze_a=["silver.b"], silver_b=["gold.c"], gold_c=["gold.d"],
 )  # fmt: skip
 
@@ -56,8 +57,8 @@ def report(read: int) -> BatchReport:
 
 @dataclass
 class World:
-    """All that is around the loop. ``fails``: what the tables that fail fail with; ``raises``: what a run ends with as a whole;
-    ``seconds_a_table``: how long each table of a run takes, which it tells of then."""
+    """The surroundings of the loop. ``fails``: problems by table; ``raises``: the error of a whole run;
+    ``seconds_a_table``: how long each table of a run takes."""
 
     folder: Path
     declared: Tables = CHAIN

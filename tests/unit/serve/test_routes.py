@@ -24,7 +24,7 @@ def test_events_wait_in_a_folder_of_their_own(tmp_path: Path) -> None:
     declared = project(
         tmp_path,
         sales=f"source:\n  http: {{path: /sales, tokens: [NEW, OLD]}}\n{COLUMNS}",
-        clicks=f"source:\n  web: {{http: {{path: /web}}}}\n  old: {{files: {{path: landing/, format: csv}}}}\n"
+        clicks="source:\n  web: {http: {path: /web}}\n  old: {files: {path: landing/, format: csv}}\n"
         f"on_bad_row: quarantine\n{COLUMNS}",
     )
     found = {each.source.url_path: each for each in event_sources(declared)}
@@ -80,7 +80,7 @@ def test_limits_have_defaults_and_are_read(tmp_path: Path) -> None:
     declared = project(
         tmp_path,
         one=f"source:\n  http: {{path: /one}}\n{COLUMNS}",
-        two="source:\n  http: {path: /two, event_id: [id], max_rate: 5000, max_waiting: 2 GB, max_request: 64 KiB}\n"
+        two="source:\n  http:\n    {path: /two, event_id: [id], max_rate: 5000, max_waiting: 2 GB, max_request: 64 KiB}\n"
         + COLUMNS,
     )
     one, two = (each.source for each in event_sources(declared))

@@ -21,11 +21,12 @@ def test_a_unit_runs_up_as_it_was_asked_for(tmp_path: Path) -> None:
     unit.optionxform = str  # type: ignore[assignment,method-assign]
     unit.read_string(said.output)
     service = dict(unit["Service"])
-    # For words without dollars and backslashes systemd reads what a shell reads, but for what a percent sign fills in.
+    # systemd reads words without dollars and backslashes as a shell does, but for percent signs.
     program, *arguments = shlex.split(service["ExecStart"].replace("%%", "%"))
     assert Path(program).name == "lakesmith" and Path(program).is_absolute()
     assert arguments == [
-        "up", "--project", str(root), "--host", "127.0.0.1", "--port", "8123", "--every", "10", "--at-most-every", "2"
+        "up", "--project", str(root), "--host", "127.0.0.1", "--port", "8123",
+        "--every", "10", "--at-most-every", "2"
     ]  # fmt: skip
     assert service["WorkingDirectory"] == str(root).replace("%", "%%")
     assert service["EnvironmentFile"] == "-/etc/lakesmith/shop.env"

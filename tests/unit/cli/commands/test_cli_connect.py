@@ -25,12 +25,15 @@ default_target: local
 targets:
   local: {}
   glue:
-    catalog: {type: glue, warehouse: "s3://${BUCKET}/w", client.access-key-id: "${KEY_ID}", client.secret-access-key: "${KEY}"}
+    catalog: {type: glue, warehouse: "s3://${BUCKET}/w", client.access-key-id: "${KEY_ID}",
+              client.secret-access-key: "${KEY}"}
   tables: {catalog: {type: s3tables, warehouse: "${TABLE_BUCKET}"}}
-  rest: {catalog: {type: rest, uri: "https://${HOST}/api", credential: "${LOGIN}", header.X-Api-Key: in-the-file}}
+  rest:
+    catalog: {type: rest, uri: "https://${HOST}/api", credential: "${LOGIN}", header.X-Api-Key: in-the-file}
   token: {catalog: {type: rest, uri: "https://me:in-the-file@example.com/api", token: in-the-file}}
   database:
-    catalog: {type: jdbc, uri: "jdbc:postgresql://127.0.0.1:1/lake?user=u&password=in-the-file", jdbc.password: "${PASSWORD}"}
+    catalog: {type: jdbc, uri: "jdbc:postgresql://127.0.0.1:1/lake?user=u&password=in-the-file",
+              jdbc.password: "${PASSWORD}"}
   file: {catalog: {type: jdbc, uri: "jdbc:sqlite:${LAKE}/catalog.db", warehouse: "${LAKE}/warehouse"}}
 """
 SECRETS = {
@@ -191,7 +194,8 @@ def test_the_text_for_pyiceberg_reads_a_catalog_in_postgresql(
 ) -> None:
     with running() as url:
         monkeypatch.setenv("PASSWORD", "p@ss/word")
-        settings = f'uri: "jdbc:postgresql:///postgres?host={url.partition("host=")[2]}", warehouse: {lake.root}/.lakesmith/warehouse'
+        host, folder = url.partition("host=")[2], f"{lake.root}/.lakesmith/warehouse"
+        settings = f'uri: "jdbc:postgresql:///postgres?host={host}", warehouse: {folder}'
         catalog = f'{{type: jdbc, jdbc.user: postgres, jdbc.password: "${{PASSWORD}}", {settings}}}'
         (lake.root / "lakesmith.yaml").write_text(
             f"name: shop\ntargets: {{shared: {{catalog: {catalog}}}}}\n"

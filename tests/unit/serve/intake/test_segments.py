@@ -211,7 +211,7 @@ def taken_again(writer: Writer, *requests: Request) -> list[Outcome]:
 
 
 def test_a_disk_that_was_full_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was acknowledged before stays, what was refused is in no segment, and both are so after a restart."""
+    """Acknowledged events stay, refused ones are in no segment, also after a restart."""
     monkeypatch.setattr(writer_module, "_TRIED_AFTER_SECONDS", 0.05)
     disk, writer = Disk(monkeypatch), Writer(Segments(tmp_path))
     writer.start()

@@ -1,4 +1,4 @@
-"""Events that are made: those that fit are taken by the intake's own reader, those that do not are refused by it."""
+"""Made-up events: the intake's reader accepts those that fit and refuses the others."""
 
 import json
 from datetime import datetime, timedelta
