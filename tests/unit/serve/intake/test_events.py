@@ -56,7 +56,7 @@ def test_events_are_kept_as_they_were_written(body: str, lines: list[str]) -> No
         (b'{"price": 1', "not JSON: "),
         (b'[{"price": 1} {"price": 1}]', "not JSON: Expecting ',' or ']'"),
         (b'[{"price": 1}] []', "not JSON: Extra data"),
-        (b'{"price": NaN}', "not JSON: NaN is no JSON value"),
+        (b'{"price": NaN}', "not JSON: NaN is not a JSON value"),
         (b'{"price": "\xff"}', "not valid UTF-8 at byte 11"),
         (b"[" * 100_000, "nested too deeply"),
         (b"7", "expected a JSON object, found a number"),
