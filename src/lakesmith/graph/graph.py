@@ -17,7 +17,7 @@ from lakesmith.project.definitions import Project, TableDefinition, TableName
 from lakesmith.project.files import FolderFiles
 from lakesmith.project.loaded import LoadedProject, load_cached, sorted_problems
 from lakesmith.project.scratch import scratch_folder
-from lakesmith.sql.cache import AnalysisCache
+from lakesmith.sql.analysis import AnalysisCache
 from lakesmith.sql.model import SqlAnalysis
 
 

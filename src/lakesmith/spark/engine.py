@@ -32,7 +32,7 @@ from lakesmith.spark.kinds.replay import drop, replay
 from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.stop import asked_of_jvm
-from lakesmith.spark.validation.rule_misfits import failed_filter
+from lakesmith.spark.validation.rules import failed_filter
 
 BatchWriter = Callable[[Batch, Lake], tuple[str, Draft]]
 """Writes a batch to its branch: the table's UUID and what to record."""

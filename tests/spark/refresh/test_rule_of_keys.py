@@ -24,7 +24,7 @@ from soak import seeds
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.catalyst.key_columns import Keys, key_columns, relaxed
-from lakesmith.spark.catalyst.occurrences import Occurrence
+from lakesmith.spark.catalyst.tree import Occurrence
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.analysis import analyse
 from lakesmith.sql.splice import splice

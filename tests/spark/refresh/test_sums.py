@@ -19,9 +19,9 @@ from lakesmith.errors import Place
 from lakesmith.execute.events import PhaseStarted
 from lakesmith.project.definitions import SqlQuery, TableName
 from lakesmith.spark.catalyst import means
-from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
 from lakesmith.spark.catalyst.proofs import proofs_of
 from lakesmith.spark.catalyst.summable import additive
+from lakesmith.spark.catalyst.tree import Occurrence, Occurrences
 from lakesmith.spark.query import table_query
 from lakesmith.spark.refresh import by_keys, touched_keys
 from lakesmith.spark.start.session import SessionHandle

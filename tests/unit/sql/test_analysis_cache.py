@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from lakesmith.cache import Cache
-from lakesmith.sql import cache
-from lakesmith.sql.analysis import SqlParseError, analyse
-from lakesmith.sql.cache import AnalysisCache
+from lakesmith.sql import analysis
+from lakesmith.sql.analysis import AnalysisCache, SqlParseError, analyse
 
 QUERY = "SELECT a, bronze.orders.b FROM bronze.orders WHERE c > 1"
 
@@ -23,13 +22,13 @@ def saved(folder: Path) -> Path:
 
 
 def kept(folder: Path) -> Cache:
-    return cache._cache(folder)
+    return analysis._cache(folder)
 
 
 def test_a_kept_analysis_is_the_same_and_needs_no_sqlglot(tmp_path: Path) -> None:
     saved(tmp_path)
     code = (
-        "import sys; from pathlib import Path; from lakesmith.sql.cache import AnalysisCache;"
+        "import sys; from pathlib import Path; from lakesmith.sql.analysis import AnalysisCache;"
         f"c = AnalysisCache(Path({str(tmp_path)!r})); a = c.analyse({QUERY!r}); c.save(); print(repr(a));"
         "sys.exit('sqlglot' in sys.modules)"
     )
@@ -56,7 +55,7 @@ def test_a_damaged_entry_is_analysed_anew_and_mended(tmp_path: Path, damage: obj
 def test_another_version_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved(tmp_path)
     assert kept(tmp_path).load("analyses")
-    monkeypatch.setattr(cache, "ANALYSIS_VERSION", 0)
+    monkeypatch.setattr(analysis, "ANALYSIS_VERSION", 0)
     assert kept(tmp_path).load("analyses") is None
 
 

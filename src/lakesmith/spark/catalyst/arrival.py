@@ -21,8 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.catalyst.occurrences import Occurrences
-from lakesmith.spark.catalyst.tree import Plans, analysed, items, node_kind, occurrence_of
+from lakesmith.spark.catalyst.tree import Occurrences, Plans, analysed, items, node_kind, occurrence_of
 
 ARRIVAL: Final = "_lakesmith_arrival"
 """The hidden column."""

@@ -10,8 +10,7 @@ from typing import Any, Final
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.catalyst.node_facts import NodeFacts, is_for_equals
-from lakesmith.spark.catalyst.occurrences import Occurrence
-from lakesmith.spark.catalyst.tree import Plans, conjuncts, output_of, references
+from lakesmith.spark.catalyst.tree import Occurrence, Plans, conjuncts, output_of, references
 
 ROW_SIDES: Final = {
     "Inner": (True, True),

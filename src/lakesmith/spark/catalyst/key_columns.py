@@ -38,8 +38,9 @@ from lakesmith.project.definitions import TableName
 from lakesmith.spark.catalyst.joins import on_both_sides, require_known, seen_of_join
 from lakesmith.spark.catalyst.key_origins import Origin, Origins, origin_of
 from lakesmith.spark.catalyst.node_facts import NodeFacts, has_equals, is_of_merged, shared_origins
-from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
 from lakesmith.spark.catalyst.tree import (
+    Occurrence,
+    Occurrences,
     Plans,
     analysed,
     conjuncts,

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from lakesmith.spark.catalyst.occurrences import Occurrence
-from lakesmith.spark.catalyst.tree import is_name, items, kind_of, parts_of, references
+from lakesmith.spark.catalyst.tree import Occurrence, is_name, items, kind_of, parts_of, references
 
 _TIMES: Final = ("timestamp", "timestamp_ntz")
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from lakesmith.spark.catalyst.key_origins import Origin, Origins
-from lakesmith.spark.catalyst.occurrences import Occurrence
-from lakesmith.spark.catalyst.tree import id_of, is_name, items, kind_of, parts_of, references
+from lakesmith.spark.catalyst.tree import Occurrence, id_of, is_name, items, kind_of, parts_of, references
 
 _COMPARISONS: Final = frozenset(
     {"EqualTo", "EqualNullSafe", "LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual"}

@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.catalyst.joins import ROW_SIDES, join_kind
 from lakesmith.spark.catalyst.means import Mean, is_computed_by_doubles, mean_of, without_casts
-from lakesmith.spark.catalyst.occurrences import Occurrences
 from lakesmith.spark.catalyst.tree import (
+    Occurrences,
     analysed,
     items,
     kind_of,

@@ -1,8 +1,14 @@
-"""Spark's analysed plans, read and rebuilt through the driver's gateway."""
+"""Spark's analysed plans, read and rebuilt through the driver's gateway, and the inputs as a query reads them.
+
+A table named twice occurs twice, each with rows of its own: so its changed rows can be joined with all its rows.
+"""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -10,10 +16,47 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.execute.engine import NeverIncremental
-from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences
+from lakesmith.plan.steps import TableStep
+from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
 from lakesmith.spark.frames.comparable import is_collated
 from lakesmith.spark.jvm.gateway import capabilities_of, java_class
+from lakesmith.sql.analysis import analyse
 from lakesmith.sql.functions import is_clock_word
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One of the times that a query names ``table``, counted from 0 in its text or parameters."""
+
+    table: TableName
+    number: int = 0
+
+
+Occurrences = Mapping[str, Occurrence]
+"""The occurrences by the aliases under which a query's plan reads them."""
+
+
+def occurrences_of(step: TableStep) -> tuple[Occurrence, ...]:
+    """The occurrences of a step's inputs in its query, in the order of the inputs."""
+    named = Counter(_named(step.table.query))
+    return tuple(
+        Occurrence(item.table, number)
+        for item in step.inputs
+        for number in range(named[str(item.table).lower()])
+    )
+
+
+def as_arguments(query: PythonQuery) -> dict[str, Occurrence]:
+    """Which occurrence each parameter of a Python table is."""
+    seen: defaultdict[TableName, Iterator[int]] = defaultdict(count)
+    return {parameter: Occurrence(table, next(seen[table])) for parameter, table in query.arguments}
+
+
+def _named(query: SqlQuery | PythonQuery | None) -> list[str]:
+    if isinstance(query, SqlQuery):
+        return [reference.name.lower() for reference in analyse(query.text).references]
+    return [str(table).lower() for _, table in query.arguments] if query else []
+
 
 _CLOCKS: Final = frozenset(
     {

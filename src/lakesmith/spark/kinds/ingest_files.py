@@ -59,8 +59,7 @@ from lakesmith.spark.kinds.value_notes import check_types, rounded_counts, round
 from lakesmith.spark.read.records import where_last
 from lakesmith.spark.read.request import SOURCE_FILE
 from lakesmith.spark.validation.erased_rows import LeftOut, left_out, note_of
-from lakesmith.spark.validation.rule_misfits import add_reasons
-from lakesmith.spark.validation.rules import checks_of, rule_counts, rule_reasons, stop_if_asked
+from lakesmith.spark.validation.rules import add_reasons, checks_of, rule_counts, rule_reasons, stop_if_asked
 
 SYSTEM_COLUMNS = tuple(Column(name, type_, doc) for name, (type_, doc) in ADDED_COLUMNS.items())
 """The columns that every sourced table has besides its own."""

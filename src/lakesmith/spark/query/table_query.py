@@ -24,9 +24,18 @@ from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.arrival import ARRIVAL
 from lakesmith.spark.catalyst.arrival import with_arrival as with_arrival_of
 from lakesmith.spark.catalyst.key_columns import Keys, key_columns
-from lakesmith.spark.catalyst.occurrences import Occurrence, Occurrences, as_arguments, occurrences_of
 from lakesmith.spark.catalyst.proofs import NO_PROOFS, Proofs, proofs_of
-from lakesmith.spark.catalyst.tree import analysed, items, node_kind, occurrence_of, require_pure
+from lakesmith.spark.catalyst.tree import (
+    Occurrence,
+    Occurrences,
+    analysed,
+    as_arguments,
+    items,
+    node_kind,
+    occurrence_of,
+    occurrences_of,
+    require_pure,
+)
 from lakesmith.spark.iceberg.commits import name_in_plans
 from lakesmith.spark.iceberg.snapshots import read_appended, read_version
 from lakesmith.spark.jvm.failures import explain_failure

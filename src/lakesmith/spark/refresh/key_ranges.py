@@ -20,7 +20,7 @@ from pyspark.sql.types import DataType, StructType
 from lakesmith import limits
 from lakesmith.quoting import quoted
 from lakesmith.spark.catalyst.key_origins import Origin, Origins, Span
-from lakesmith.spark.catalyst.occurrences import Occurrence
+from lakesmith.spark.catalyst.tree import Occurrence
 from lakesmith.spark.frames.sql_text import any_of
 
 _KINDS: Final = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "string")

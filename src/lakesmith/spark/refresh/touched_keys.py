@@ -23,7 +23,7 @@ from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.key_columns import relaxed
 from lakesmith.spark.catalyst.key_origins import Origins
-from lakesmith.spark.catalyst.occurrences import Occurrence, occurrences_of
+from lakesmith.spark.catalyst.tree import Occurrence, occurrences_of
 from lakesmith.spark.frames.row_counts import Kept, RowCounts, counts_of
 from lakesmith.spark.iceberg.change_feed import changed_rows
 from lakesmith.spark.iceberg.others import place_of

@@ -31,8 +31,7 @@ from lakesmith.spark.catalyst.arrival import batch_of
 from lakesmith.spark.frames.comparable import comparable, has_equality
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.query.table_query import QueryRows
-from lakesmith.spark.validation.rule_misfits import add_reasons, delete_condition
-from lakesmith.spark.validation.rules import rule_counts, rule_reasons
+from lakesmith.spark.validation.rules import add_reasons, delete_condition, rule_counts, rule_reasons
 
 DELETE: Final = "_lakesmith_delete"
 """True for a row that deletes its key."""

@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 from lakesmith.project.definitions import IS_CURRENT, TableDefinition
 from lakesmith.spark.query.table_query import QueryRows
 from lakesmith.spark.validation.key_versions import DELETE, Validated, validate
-from lakesmith.spark.validation.rule_misfits import add_reasons
-from lakesmith.spark.validation.rules import rule_reasons
+from lakesmith.spark.validation.rules import add_reasons, rule_reasons
 from lakesmith.spark.validation.validity_periods import IS_ROW, as_rows, put_in_order, tracked_columns
 
 

@@ -1,18 +1,29 @@
-"""Rules and rows: which rules each row breaks, and when bad rows stop the batch."""
+"""Rules and rows: which rules each row breaks, when bad rows stop the batch, and rules that do not fit the rows.
+
+A rule itself fails on no value (see ``quality.predicate``). Two things can go wrong: the rule cannot compare a
+column's type, which Spark says before it reads a row; or the author's own SQL, a rule's ``where`` or a
+``delete_when``, fails on a value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, NullType
 
-from lakesmith.errors import QualityError
-from lakesmith.project.definitions import OnBadRow
+from lakesmith.errors import Problem, QualityError
+from lakesmith.project.definitions import OnBadRow, TableDefinition
+from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.quality.model import Rule
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.quarantine import REASONS
+from lakesmith.spark.jvm.failures import explain_failure, full_text
 
 
 def rule_reasons(rules: Sequence[Rule]) -> SparkColumn:
@@ -48,3 +59,139 @@ def stop_if_asked(batch: Batch, bad: int, bad_rows: DataFrame) -> None:
         found=" | ".join(sorted(row.why for row in samples)),
         hint="correct the input or the rules, or let bad rows go aside: on_bad_row: quarantine",
     )
+
+
+_FITTING: Final = {
+    '"DOUBLE"': "a column of numbers: of a numeric type, boolean, timestamp, or string",
+    '"DATE"': "a column of dates: date, timestamp, timestamp_ntz, or string",
+}
+"""What a rule can cast to, by Spark's name of the type."""
+
+_SQL_PLACE = re.compile(
+    r"== SQL[^\n]*\(line (?P<line>\d+), position (?P<at>\d+)\) ==\n(?P<text>[^\n]*)\n(?P<gap> *)(?P<mark>\^+)"
+)
+"""The end of Spark's message of a failure on a value: the expression's text, the failed part underlined."""
+
+
+def add_reasons(rows: DataFrame, reasons: SparkColumn, rules: Sequence[Rule]) -> DataFrame:
+    """Adds ``reasons``, made of ``rules``, to ``rows`` as their column ``_reasons``.
+
+    Raises QualityError LS802 with every rule that does not fit these columns and types.
+    """
+    try:
+        return rows.withColumn(REASONS, reasons)
+    except AnalysisException as error:
+        problems = [problem for rule in rules if (problem := _problem(rows, rule))]
+        if not problems:
+            raise
+        raise QualityError(problems) from error
+
+
+def delete_condition(rows: DataFrame, columns: Sequence[str], table: TableDefinition) -> SparkColumn:
+    """Returns whether a row of ``rows`` deletes its key, never null. ``columns``: the query's.
+
+    Raises QualityError LS804 if ``delete_when`` is not a condition over these columns and types.
+    """
+    if table.delete_when is None:
+        return F.lit(False)
+    expected = f"a condition over the query's columns: {listed(columns)}"
+    try:
+        condition = F.expr(table.delete_when)
+        # Inside a function, as it is used: what may only be alone (explode) has to be refused here as well.
+        kind = rows.select(F.coalesce(condition, F.lit(None)).alias("it")).schema["it"].dataType
+    except AnalysisException as error:
+        raise QualityError(_unfit_delete(table, "cannot be evaluated", expected, _said(error))) from error
+    if not isinstance(kind, BooleanType | NullType):
+        found, hint = f"a value of type {kind.simpleString()}", "write a comparison, such as op = 'D'"
+        raise QualityError(_unfit_delete(table, "is no condition", expected, found, hint))
+    return F.coalesce(condition, F.lit(False))
+
+
+def failed_filter(error: BaseException, table: TableDefinition, secrets: Iterable[str]) -> Problem | None:
+    """Returns LS803 if a rule's ``where`` failed on a value, LS804 if ``delete_when`` did; else None."""
+    match = _SQL_PLACE.search(full_text(error))
+    if match is None:
+        return None
+    if table.delete_when is not None and _is_of(match, table.delete_when):
+        expected, hint = "a condition that is true, false or null for each row", _try_cast("does not delete")
+        return _unfit_delete(table, "fails on a value", expected, _said(error, secrets), hint)
+    for rule in table.rules:
+        if rule.wheres and _is_of(match, rule.predicate):
+            return Problem(
+                "LS803",
+                f"the `where` of the rule {rule.text} fails on a value",
+                rule.place,
+                expected="a filter that is true, false or null for each row",
+                found=_said(error, secrets),
+                hint=_try_cast("is not evaluated by this rule"),
+            )
+    return None
+
+
+def _is_of(match: re.Match[str], text: str) -> bool:
+    """Whether the failed part is at its place in ``text``."""
+    part = match["text"][len(match["gap"]) :][: len(match["mark"])]
+    line, at, lines = int(match["line"]) - 1, int(match["at"]) - 1, text.split("\n")
+    return line < len(lines) and lines[line].startswith(part, at)
+
+
+def _try_cast(effect: str) -> str:
+    return f"write try_cast(column AS type) in it: what cannot be cast is null then, and the row {effect}"
+
+
+def _unfit_delete(
+    table: TableDefinition, what: str, expected: str, found: str, hint: str | None = None
+) -> Problem:
+    place = dict(table.settings_from).get("delete_when", table.place)
+    text = " ".join((table.delete_when or "").split())
+    return Problem("LS804", f"the delete_when of {table.name}, {text}, {what}", place, expected, found, hint)
+
+
+def _problem(rows: DataFrame, rule: Rule) -> Problem | None:
+    """Returns why Spark cannot evaluate this rule; None if it can."""
+    for where in rule.wheres:
+        if error := _refused(rows, f"coalesce(({where}), false)"):
+            what = f"the `where` of the rule {rule.text} cannot be evaluated"
+            return Problem("LS802", what, rule.place, "SQL over the row's own columns", _said(error))
+    error = _refused(rows, rule.predicate)
+    return None if error is None else _unknown_column(rows, rule) or _unfit_type(rows, rule, error)
+
+
+def _refused(rows: DataFrame, expression: str) -> AnalysisException | None:
+    try:
+        rows.select(F.expr(expression))
+    except AnalysisException as error:
+        return error
+    return None
+
+
+def _unknown_column(rows: DataFrame, rule: Rule) -> Problem | None:
+    shown = [name for name in rows.columns if not name.startswith("_")]
+    known = {name.lower() for name in rows.columns}
+    for column in rule.columns:
+        if column.lower() not in known:
+            what = f"the rule {rule.text} names the column {column!r}, which the rows do not have"
+            return Problem(
+                "LS802", what, rule.place, f"one of {listed(shown)}", hint=did_you_mean(column, shown)
+            )
+    return None
+
+
+def _unfit_type(rows: DataFrame, rule: Rule, error: AnalysisException) -> Problem:
+    parameters = error.getMessageParameters() or {}
+    types = {field.name.lower(): field.dataType.simpleString() for field in rows.schema.fields}
+    validated = {column: types[column.lower()] for column in rule.columns}
+    source = parameters.get("srcType", "").strip('"').lower()
+    unfit = {column: of for column, of in validated.items() if of == source.replace(", ", ",")} or validated
+    return Problem(
+        "LS802",
+        f"the rule {rule.text} cannot be evaluated: it does not fit the type of {', '.join(unfit)}",
+        rule.place,
+        expected=_FITTING.get(parameters.get("targetType", "")),
+        found=", ".join(f"{column} {of}" for column, of in unfit.items()),
+        hint="write a rule that fits the type, or give the column another type",
+    )
+
+
+def _said(error: BaseException, secrets: Iterable[str] = ()) -> str:
+    return explain_failure(error, None, secrets).what.removeprefix("Spark failed: ")
