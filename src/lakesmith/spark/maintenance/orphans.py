@@ -19,7 +19,7 @@ from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.procedures import orphan_files
 
 _OWN: Final = "/metadata/lakesmith-"
-"""In the paths of notes that lakesmith leaves in a table's folder (``catalog/marks``)."""
+"""In the paths of notes that lakesmith leaves in a table's folder (``catalog/entries``)."""
 
 _METADATA: Final = ".metadata.json"
 
