@@ -102,11 +102,12 @@ def pages() -> dict[str, str]:
 
 def _wrapped(text: str) -> str:
     """Wraps a paragraph or a list item at 118 characters; leaves tables and code."""
-    if text.startswith(("|", "#", "<", "`")) or "\n" in text:
+    body = text.rstrip("\n")
+    if text.startswith(("|", "#", "<", "`")) or "\n" in body:
         return text
     indent = "  " if text.startswith("- ") else ""
-    lines = textwrap.wrap(text, 118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines)
+    lines = textwrap.wrap(body, 118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines) + text[len(body) :]
 
 
 def _table_page() -> Iterator[str]:
