@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 GiveUp = Callable[[threading.Event], None]
-"""Ends a call early: told when the call has ended, it may try until then."""
+"""Ends a call early; it may try until the call has ended."""
 
 PATIENCE_SECONDS = 10.0
 """Seconds that an interrupt waits for the work it ends; then the work ends in the background."""
@@ -159,7 +159,7 @@ class Access:
         return self._handle is not None and not self._handle.is_alive()
 
     def opened(self) -> Opened:
-        """Reads the project and the lake anew. Raises ProjectError with every problem found."""
+        """Reads the project and the lake again. Raises ProjectError with every problem found."""
         opened = read_project(self.folder, self.target)
         self.project = opened.project
         return opened

@@ -314,7 +314,7 @@ class Changing:
         LS701.
 
         Example:
-            shop.up(observer).keep()  # until it is told to stop
+            shop.up(observer).keep()  # until it is stopped
         """
         from lakesmith.api.keeping_up import Pace, up
 

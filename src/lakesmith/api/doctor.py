@@ -221,7 +221,7 @@ def as_check(name: str, problem: Problem) -> Check:
 
 
 SKEW_SECONDS: Final = 60.0
-"""AWS refuses requests whose time is 5 to 15 minutes off; a lease is told by clocks."""
+"""AWS refuses requests whose time is 5 to 15 minutes off; a lease depends on clocks."""
 
 
 def target_checks(opened: Opened, reached: bool) -> Iterator[Check]:

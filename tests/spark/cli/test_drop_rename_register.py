@@ -170,7 +170,7 @@ def test_a_dropped_table_is_built_anew(shop: Harness, cli: Cli) -> None:
     assert out.splitlines()[:4] == [
         "silver.orders, 1 row, with its tombstones: its data files are kept",
         "  gold.number reads it (tables/gold/number.sql:1)",
-        "tables/silver/orders.yaml stays: the next run builds the table anew",
+        "tables/silver/orders.yaml stays: the next run rebuilds the table",
         "silver.orders was dropped",
     ]
     assert folder.is_dir() and cli("register", "--project", shop.root)[1].startswith("every table")

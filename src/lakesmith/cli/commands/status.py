@@ -39,7 +39,7 @@ def status(
     project: ProjectOption = HERE,
     target: TargetOption = None,
     json: JsonOption = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Draw it anew each second, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Draw it again each second, until Ctrl-C.")] = False,
 ) -> None:
     """The command line's words, as ``status_command`` takes them."""
     if watch:

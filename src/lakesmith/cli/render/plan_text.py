@@ -70,8 +70,8 @@ def _in_words(rows: Iterable[tuple[str, ...]]) -> list[str]:
     for name, how, *amounts, why in rows:
         lines.append(f"{name}: {how}, {why}")
         parts = (("reads", amounts[:2]), ("replaces", amounts[2:]))
-        told = [f"{verb} {', '.join(filter(None, pair))}" for verb, pair in parts if any(pair)]
-        lines += [f"  {'; '.join(told)}"] if told else []
+        shown = [f"{verb} {', '.join(filter(None, pair))}" for verb, pair in parts if any(pair)]
+        lines += [f"  {'; '.join(shown)}"] if shown else []
     return lines
 
 

@@ -18,7 +18,7 @@ from lakesmith.api.running import (
 from lakesmith.api.words import count, duration
 from lakesmith.cli.render.text import columns_aligned, terminal_width
 
-_FATES = (
+_COUNTS = (
     ("inserted", "inserted"),
     ("updated", "updated"),
     ("deleted", "deleted"),
@@ -40,11 +40,11 @@ def summary_lines(events: Sequence[Event]) -> list[str]:
 
 def _accounts(published: Sequence[TablePublished]) -> list[str]:
     accounts = [event.report.record.account for event in published]
-    fates = [
-        (field, title) for field, title in _FATES if any(getattr(account, field) for account in accounts)
+    counts = [
+        (field, title) for field, title in _COUNTS if any(getattr(account, field) for account in accounts)
     ]
-    header = ("table", "how", "read", *(title for _, title in fates), "rows now", "time")
-    rows = [_row(event, [field for field, _ in fates]) for event in published]
+    header = ("table", "how", "read", *(title for _, title in counts), "rows now", "time")
+    rows = [_row(event, [field for field, _ in counts]) for event in published]
     lines = columns_aligned([header, *rows], right=frozenset(range(2, len(header))))
     width = terminal_width()
     if width and max(map(len, lines)) > width:
@@ -72,10 +72,10 @@ def _in_words(published: Sequence[TablePublished]) -> list[str]:
     ]
 
 
-def _row(event: TablePublished, fates: Iterable[str]) -> tuple[str, ...]:
+def _row(event: TablePublished, counts: Iterable[str]) -> tuple[str, ...]:
     record = event.report.record
     account: Account = record.account
-    numbers = (f"{getattr(account, field):,}" if getattr(account, field) else "-" for field in fates)
+    numbers = (f"{getattr(account, field):,}" if getattr(account, field) else "-" for field in counts)
     rows_after = f"{account.rows_after:,}"
     return (str(event.table), record.kind, f"{account.read:,}", *numbers, rows_after, duration(event.seconds))
 
