@@ -56,11 +56,11 @@ class Cache:
             return marshal.loads(body)
 
     def save(self, key: str, value: Any) -> bool:
-        """Keeps a value. Returns False if the folder cannot be written."""
-        body = marshal.dumps(value)
+        """Keeps a value. Returns False if the folder or the value (too deeply nested) cannot be written."""
         try:
+            body = marshal.dumps(value)
             write_whole(self._file(key), self._digest(body) + body)
-        except OSError:
+        except (OSError, ValueError):
             return False
         self._remove_old()
         return True

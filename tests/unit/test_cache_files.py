@@ -51,3 +51,12 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "file" / "cache", "kind", "1", most=1)
     assert not cache.save("key", 1)
     assert cache.load("key") is None
+
+
+def test_a_value_that_is_nested_too_deeply_is_not_kept(tmp_path: Path) -> None:
+    value: list[object] = []
+    for _ in range(10_000):
+        value = [value]
+    cache = Cache(tmp_path, "kind", "1")
+    assert not cache.save("key", value)
+    assert cache.load("key") is None
