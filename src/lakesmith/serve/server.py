@@ -14,7 +14,10 @@ import sys
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from lakesmith.errors import LakesmithError
 from lakesmith.execute.opened import read_project
@@ -30,6 +33,55 @@ _LOOK_SECONDS: Final = 0.25
 """Seconds between two checks of its parent, and of its paths."""
 _GRACE_SECONDS: Final = 5
 """Seconds for requests under way at the end; acknowledged events are sealed in any case."""
+LONGEST_HEAD: Final = 512 * 1024
+"""Bytes of a request's head, roughly: what is received at once may hold the end of the request before."""
+SECONDS_FOR_A_HEAD: Final = 30.0
+
+
+class Connection(HttpToolsProtocol):
+    """Closes if a head is too long, or takes too long to arrive."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._head = 0
+        self._in_head = True
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio.Protocol."""
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(SECONDS_FOR_A_HEAD, transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        self._end_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        super().data_received(data)
+        if self._in_head:
+            self._head += len(data)
+            if self._head > LONGEST_HEAD:
+                self.transport.close()
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        super().on_message_begin()
+        self._head, self._in_head = 0, True
+        if self._timer is None:
+            self._timer = self.loop.call_later(SECONDS_FOR_A_HEAD, self.transport.close)
+
+    def on_headers_complete(self) -> None:
+        """A head ends."""
+        self._in_head = False
+        self._end_timer()
+        super().on_headers_complete()
+
+    def _end_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 def intake_of(project: str, sources: tuple[EventSource, ...]) -> Intake:
@@ -53,10 +105,6 @@ async def _serve(
     intake: Intake, sockets: list[socket.socket], certificate: Path | None = None, key: Path | None = None
 ) -> bool:
     """Serves until the process is asked to end; returns whether it began."""
-    import uvicorn
-
-    from lakesmith.serve.connection import Connection
-
     config = uvicorn.Config(
         intake,
         log_level="warning",

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from lakesmith.serve import connection
-from lakesmith.serve.connection import Connection
+from lakesmith.serve import server
+from lakesmith.serve.server import Connection
 
 
 async def _app(_scope: Any, _receive: Any, send: Any) -> None:
@@ -41,6 +41,6 @@ WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 @pytest.mark.parametrize("parts", [[], [b"GET"], [WHOLE, b"GET / HT"], [b"GET / HTTP/1.1\r\nA: b\r\n"]])
 def test_a_head_that_does_not_end_is_given_up(parts: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "SECONDS_FOR_A_HEAD", 0.3)
+    monkeypatch.setattr(server, "SECONDS_FOR_A_HEAD", 0.3)
     answer = asyncio.run(_read_after(*parts))
     assert answer.count(b"HTTP/1.1 200") == parts.count(WHOLE)
