@@ -177,12 +177,7 @@ class ProjectLock:
             hint = f"it is stopped: continue it with 'kill -CONT {holder.pid}' or end it, and run again"
         found = f"held by {holder}" if holder else "held by an unknown process"
         return LockedError.of(
-            "LS701",
-            "another lakesmith process is at work on this project",
-            None,
-            str(self.path),
-            found,
-            hint,
+            "LS701", "another lakesmith process is at work on this project", None, str(self.path), found, hint
         )
 
     def _unwritable(self, error: OSError) -> NoReturn:

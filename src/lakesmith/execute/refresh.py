@@ -27,10 +27,7 @@ class Refresh:
 
 
 def refresh_of(
-    graph: Graph,
-    name: TableName,
-    record: Record | None = None,
-    besides: Around = NOTHING,
+    graph: Graph, name: TableName, record: Record | None = None, besides: Around = NOTHING
 ) -> Refresh:
     """Returns how a table is refreshed; ``record``: its last batch's; ``besides``: what decides its rows
     besides its files."""

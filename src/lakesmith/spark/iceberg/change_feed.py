@@ -74,11 +74,7 @@ class _DifferingTasks:
 
 @contextmanager
 def changed_rows(
-    spark: SparkSession,
-    name: TableName,
-    start: int | None,
-    end: int | None,
-    bound: Bound | None = None,
+    spark: SparkSession, name: TableName, start: int | None, end: int | None, bound: Bound | None = None
 ) -> Iterator[Changes]:
     """Yields the changes from ``start`` (None: no rows) to ``end``, while the context lasts. Costs their
     metadata and the files touched. Raises NotIncremental for incomparable rows without ids, and if reading is

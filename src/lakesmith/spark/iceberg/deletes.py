@@ -131,11 +131,7 @@ def version_of(table: Any) -> int:
 
 
 def write_deletes(
-    spark: SparkSession,
-    table: Any,
-    tasks: Mapping[str, Any],
-    deleted: Mapping[str, BitMap64],
-    operation: str,
+    spark: SparkSession, table: Any, tasks: Mapping[str, Any], deleted: Mapping[str, BitMap64], operation: str
 ) -> WrittenDeletes:
     """Writes positions of data files with the earlier ones; commits nothing. ``tasks``: a scan task per file;
     ``operation``: part of file names."""
@@ -187,9 +183,7 @@ class _Positions:
     def _write(self, file: str, index: Any, first: int, place: tuple[Any, Any]) -> list[Any]:
         """Writes the positions of the index to a file, as Iceberg's writer asks for them."""
         writer = self._sorting(
-            self._suppliers.ofInstance(self._writer(*place)),
-            self._per_file,
-            self._functions.constant(index),
+            self._suppliers.ofInstance(self._writer(*place)), self._per_file, self._functions.constant(index)
         )
         writer.write(self._rows.create().set(file, first))
         writer.close()
