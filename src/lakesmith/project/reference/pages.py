@@ -152,7 +152,7 @@ def _rules_page() -> Iterator[str]:
     yield from (f"- `{operator}{_OPERANDS.get(operator, ' 1')}`" for operator in get_args(Operator))
     keywords = ", ".join(f"`{keyword}`" for keyword in get_args(Keyword))
     values = "Values are numbers, strings in double quotes, or, with `=`, `!=`, `in` and `not in`"
-    yield f"\n{values}, {keywords}.\n"
+    yield from ("", f"{values}, {keywords}.", "")
     yield from ("## What is checked", "", *_terms(predicate.__doc__ or ""), "")
     yield from (
         "## Rule types of DQDL that are refused",
