@@ -1,4 +1,5 @@
-"""Files that cannot be read: which of them lasts, what is said of it, and what is looked at once a batch has failed."""
+"""Files that cannot be read: which of them lasts, what is said of it, and what is looked at once a batch
+has failed."""
 
 import errno
 from collections.abc import Callable

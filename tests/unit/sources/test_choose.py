@@ -252,7 +252,8 @@ UNREAD_CASES = [
     ("longer than it was", UNREADABLE, replace(FILE, size=11), OnBadFile.SKIP, {}, {"take": A}),
     ("its source does not leave files out any more", UNREADABLE, FILE, OnBadFile.FAIL, {}, {"take": A}),
     ("taken in an earlier version", KEPT, FILE, OnBadFile.SKIP, {}, {"unread": A}),
-    ("taken in an earlier version, and other now", KEPT, replace(FILE, size=11), OnBadFile.SKIP, {}, {"replace": A}),
+    ("taken in an earlier version, and other now", KEPT, replace(FILE, size=11), OnBadFile.SKIP, {},
+     {"replace": A}),
     ("taken before, not left out any more", KEPT, FILE, OnBadFile.FAIL, {}, {"replace": A}),
 ]  # fmt: skip
 

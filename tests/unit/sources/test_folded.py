@@ -198,7 +198,8 @@ def test_the_ledger_stays_short_and_knows_all(
 
 @pytest.mark.usefixtures("often")
 def test_an_older_version_goes_on_as_it_was(store: LedgerStore, uncached: Callable[[], LedgerStore]) -> None:
-    """As after a rollback of the table: what was taken later counts no more, though lines of it have left meanwhile."""
+    """As after a rollback of the table: what was taken later counts no more, though lines of it have left
+    meanwhile."""
     pins: list[Pin | None] = [None]
     for batch in range(1, 13):
         pins.append(store.append(SALES, pins[-1], [line(batch, batch, at_ms=batch)], lambda: {FOLDER: ()}))

@@ -153,10 +153,12 @@ def test_young_files_wait(age: float, waits: bool, landing: Landing) -> None:
 @pytest.mark.parametrize(
     ("title", "since", "names"),
     [
-        ("none", None, ["a.csv", "dt=2026-10-31/x.csv", "dt=2026-11-01/x.csv", "dt=2026-11-02/y/z.csv", "e.csv"]),
+        ("none", None, ["a.csv", "dt=2026-10-31/x.csv", "dt=2026-11-01/x.csv",
+         "dt=2026-11-02/y/z.csv", "e.csv"]),
         ("a folder", "dt=2026-11-01", ["dt=2026-11-01/x.csv", "dt=2026-11-02/y/z.csv", "e.csv"]),
         ("a folder with its slash", "dt=2026-11-02/", ["dt=2026-11-02/y/z.csv", "e.csv"]),
-        ("a folder that is not there", "dt=2026-11", ["dt=2026-11-01/x.csv", "dt=2026-11-02/y/z.csv", "e.csv"]),
+        ("a folder that is not there", "dt=2026-11",
+         ["dt=2026-11-01/x.csv", "dt=2026-11-02/y/z.csv", "e.csv"]),
         ("a folder in a folder", "dt=2026-11-02/y", ["dt=2026-11-02/y/z.csv", "e.csv"]),
         ("a file", "dt=2026-11-01/x.csv", ["dt=2026-11-01/x.csv", "dt=2026-11-02/y/z.csv", "e.csv"]),
         ("behind all", "f", []),

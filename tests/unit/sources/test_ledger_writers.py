@@ -45,7 +45,7 @@ def _append_many(folder: Path, who: int, number: int, result: Any) -> None:
 def test_two_processes_that_append_at_once_never_get_each_others_lines(
     catalog: Any, uncached: Callable[[], LedgerStore], tmp_path: Path
 ) -> None:
-    catalog.writer()  # The catalog's own tables are there before the two start, as `lakesmith init` leaves it.
+    catalog.writer()  # As `lakesmith init` leaves it.
     context = multiprocessing.get_context("spawn")
     result: Any = context.Queue()
     number = 12

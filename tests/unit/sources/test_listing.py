@@ -225,13 +225,16 @@ def test_what_somebody_would_have_expected_is_said_when_it_is_left_out(
     assert names == ["2024/monday.csv", "from-outside.csv"]
     start = "source 'orders': left out: landing/orders/"
     assert listing.notes == (
-        f"{start}latest.csv and 1 more, a link to a file that is taken under its own name (landing/orders/2024/monday.csv)",
+        f"{start}latest.csv and 1 more, a link to a file that is taken under its own name"
+        " (landing/orders/2024/monday.csv)",
         f"{start}this-year, a link to a folder that is searched under its own name",
         f"{start}astray.csv, a link that leads nowhere",
-        f"{start}A.CSV and 1 more, which the pattern '*.csv' misses by its case, or by the ending of its compression",
+        f"{start}A.CSV and 1 more, which the pattern '*.csv' misses by its case, or by the ending of its"
+        " compression",
     )
     assert listing.summary == (
-        "source 'orders' leaves out in landing/orders/: names with an underscore first, or as of files being written (1),"
+        "source 'orders' leaves out in landing/orders/: names with an underscore first, or as of files being"
+        " written (1),"
         " not matched by '*.csv' (3), of links to what is listed itself (3), of links that lead nowhere (1),"
         " of other things than files (1)"
     )

@@ -1,4 +1,5 @@
-"""Titled files of cases of the column plan: what files bring, what is declared and what the table has, and the plan expected.
+"""Titled files of cases of the column plan: what files bring, what is declared and what the table has, and
+the plan expected.
 
 Each file of ``cases/`` is one case; its name is the title.
 
@@ -12,8 +13,8 @@ Each file of ``cases/`` is one case; its name is the title.
       read: {in/a.csv: {city: City}}     # columns that a file, or a record, spells otherwise
       problems: [...]                    # in place of all that: the codes and texts that stop the batch
 
-A file of ``csv`` is its header, or a mapping with one row of values; of ``parquet`` and ``avro`` it is names and types; of ``json`` it is
-records.
+A file of ``csv`` is its header, or a mapping with one row of values; of ``parquet`` and ``avro`` it is names
+and types; of ``json`` it is records.
 """
 
 from __future__ import annotations

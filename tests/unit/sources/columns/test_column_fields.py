@@ -7,6 +7,8 @@ from lakesmith.sources.columns.fields import compare_fields, dotted, field_notes
 from lakesmith.sources.shape import FileShape
 
 PLAIN = SqlType()
+INNER = SqlType("struct", (("b", PLAIN),))
+DEEP = SqlType("struct", (("a", SqlType("map", (("key", PLAIN), ("value", INNER)))),))
 FAIL, EVOLVE = OnNewColumn.FAIL, OnNewColumn.EVOLVE
 
 
@@ -23,28 +25,7 @@ FAIL, EVOLVE = OnNewColumn.FAIL, OnNewColumn.EVOLVE
         ("struct<>", SqlType("struct")),
         ("struct<`a,b:c<d>`:int,`e``f`:int>", SqlType("struct", (("a,b:c<d>", PLAIN), ("e`f", PLAIN)))),
         ("struct<order id:int,größe:int>", SqlType("struct", (("order id", PLAIN), ("größe", PLAIN)))),
-        (
-            "array<struct<a:map<string,struct<b:int>>>>",
-            SqlType(
-                "array",
-                (
-                    (
-                        "element",
-                        SqlType(
-                            "struct",
-                            (
-                                (
-                                    "a",
-                                    SqlType(
-                                        "map", (("key", PLAIN), ("value", SqlType("struct", (("b", PLAIN),))))
-                                    ),
-                                ),
-                            ),
-                        ),
-                    ),
-                ),
-            ),
-        ),
+        ("array<struct<a:map<string,struct<b:int>>>>", SqlType("array", (("element", DEEP),))),
     ],
 )
 def test_a_type_is_taken_apart(text: str, expected: SqlType) -> None:
@@ -66,17 +47,20 @@ CASES = [
     ("another order", "struct<a:int,b:int>", "struct<b:int,a:int>", [], []),
     ("another case is read", "struct<zip:int>", "struct<ZIP:int>", [], []),
     ("the exact spelling goes first", "struct<zip:int>", "struct<ZIP:int,zip:int>", ["c.ZIP"], []),
-    ("two of another case are none", "struct<zip:int>", "struct<ZIP:int,Zip:int>", ["c.ZIP", "c.Zip"], ["c.zip"]),
+    ("two of another case are none", "struct<zip:int>", "struct<ZIP:int,Zip:int>", ["c.ZIP", "c.Zip"],
+     ["c.zip"]),
     ("deep", "struct<a:struct<b:struct<x:int>>>", "struct<a:struct<b:struct<x:int,y:int>>>", ["c.a.b.y"], []),
     ("in what is spelt otherwise", "struct<A:struct<x:int>>", "struct<a:struct<x:int,y:int>>", ["c.A.y"], []),
     ("in an array", "array<struct<n:int>>", "array<struct<sku:string,n:int>>", ["c.element.sku"], []),
-    ("in arrays of arrays", "array<array<struct<n:int>>>", "array<array<struct<n:int,m:int>>>", ["c.element.element.m"], []),
+    ("in arrays of arrays", "array<array<struct<n:int>>>", "array<array<struct<n:int,m:int>>>",
+     ["c.element.element.m"], []),
     ("in a map", "map<string,struct<n:int>>", "map<string,struct<n:int,m:int>>", ["c.value.m"], []),
     ("in the keys of a map", "map<struct<n:int>,int>", "map<struct<n:int,m:int>,int>", ["c.key.m"], []),
     ("a struct that is new as a whole", "struct<a:int>", "struct<a:int,b:struct<x:int,y:int>>", ["c.b"], []),
     ("a whole kept as text loses nothing", "string", "struct<a:int,b:int>", [], []),
     ("a field kept as text loses nothing", "struct<a:string>", "struct<a:struct<x:int>>", [], []),
-    ("odd names are quoted", "struct<`a.b`:int>", "struct<`a.b`:int,`c.d`:int,`e``f`:int>", ["c.`c.d`", "c.`e``f`"], []),
+    ("odd names are quoted", "struct<`a.b`:int>", "struct<`a.b`:int,`c.d`:int,`e``f`:int>",
+     ["c.`c.d`", "c.`e``f`"], []),
 ]  # fmt: skip
 
 

@@ -30,7 +30,8 @@ def packed(data: bytes) -> bytes:
 
 def avro(schema: Any, block: bytes = b"\x02\x02\x00" + b"S" * 16, *, sized: bool = False) -> bytes:
     """An Avro container file; ``sized``: its metadata in blocks that say their size, one entry each."""
-    entries = [packed(key) + packed(value) for key, value in ((b"avro.codec", b"null"), (b"avro.schema", json.dumps(schema).encode()))]  # fmt: skip
+    entries = [packed(key) + packed(value) for key,
+        value in ((b"avro.codec", b"null"), (b"avro.schema", json.dumps(schema).encode()))]  # fmt: skip
     if sized:
         metadata = b"".join(zigzag(-1) + zigzag(len(entry)) + entry for entry in entries)
     else:
@@ -69,14 +70,17 @@ AVRO = [
     ({"type": "string", "logicalType": "uuid"}, "string"),
     ({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}, "decimal(9,2)"),
     ({"type": "bytes", "logicalType": "decimal", "precision": 9}, "decimal(9,0)"),
-    ({"type": "fixed", "name": "f", "size": 8, "logicalType": "decimal", "precision": 18, "scale": 4}, "decimal(18,4)"),
+    ({"type": "fixed", "name": "f", "size": 8, "logicalType": "decimal", "precision": 18, "scale": 4},
+     "decimal(18,4)"),
     ({"type": "fixed", "name": "f", "size": 8}, "binary"),
     ({"type": "enum", "name": "e", "symbols": ["A"]}, "string"),
     ({"type": "array", "items": ["null", "int"]}, "array<int>"),
     ({"type": "map", "values": "double"}, "map<string,double>"),
     (POINT, "struct<x:int>"),
     ({"type": POINT}, "struct<x:int>"),
-    ({"type": "record", "name": "l", "fields": [{"name": "a", "type": POINT}, {"name": "b", "type": "geo.Point"}]}, "struct<a:struct<x:int>,b:struct<x:int>>"),
+    ({"type": "record", "name": "l",
+      "fields": [{"name": "a", "type": POINT}, {"name": "b", "type": "geo.Point"}]},
+     "struct<a:struct<x:int>,b:struct<x:int>>"),
     ({"type": "record", "name": "node", "fields": [{"name": "next", "type": ["null", "node"]}]}, None),
 ]  # fmt: skip
 

@@ -1,4 +1,5 @@
-"""JSON as a stream of values: every value is one record, whatever stands between them; what is no JSON is one as well."""
+"""JSON as a stream of values: every value is one record, whatever stands between them; what is no JSON is
+one as well."""
 
 import itertools
 import json
@@ -22,9 +23,11 @@ CASES: list[tuple[str, str, bool, list[str]]] = [
     ("an array that was cut off", '[{"a":1},{"a":2', True, ['{"a":1}', '{"a":2', "["]),
     ("a byte order mark", '\ufeff{"a":1}', False, ['{"a":1}']),
     ("cut lines", '{"a":1\n{"a": "x\n{"a":3}', False, ['{"a":1', '{"a": "x', '{"a":3}']),
-    ("a line that is cut where an object may follow", '{"a":[\n{"a":2}\n{"a":3}', False, ['{"a":[\n{"a":2}', '{"a":3}']),
+    ("a line that is cut where an object may follow", '{"a":[\n{"a":2}\n{"a":3}', False,
+     ['{"a":[\n{"a":2}', '{"a":3}']),
     ("text after a value", '{"a":1}x{"a":2}\n{"a":3}', False, ['{"a":1}', 'x{"a":2}', '{"a":3}']),
-    ("a broken one of several in a line", '{"a":1}{"a":}{"a":3}\n{"a":4}', True, ['{"a":1}', '{"a":}{"a":3}', '{"a":4}']),
+    ("a broken one of several in a line", '{"a":1}{"a":}{"a":3}\n{"a":4}', True,
+     ['{"a":1}', '{"a":}{"a":3}', '{"a":4}']),
     (
         "a broken one in an indented array",
         '[\n  {\n    "a": {\n    }\n  },\n  {\n    "a": ,\n    "b": {\n    }\n  },\n  {\n    "a": 3\n  }\n]',

@@ -56,7 +56,8 @@ PARQUET = [
     (pa.json_(), "{}", "string"),
     (pa.list_(pa.int32()), [1], "array<int>"),
     (pa.map_(pa.string(), pa.int64()), [("x", 1)], "map<string,bigint>"),
-    (pa.struct([("a", pa.int32()), ("b c", pa.list_(pa.string()))]), {"a": 1, "b c": ["x"]}, "struct<a:int,`b c`:array<string>>"),
+    (pa.struct([("a", pa.int32()), ("b c", pa.list_(pa.string()))]), {"a": 1, "b c": ["x"]},
+     "struct<a:int,`b c`:array<string>>"),
     (pa.struct([("a", pa.timestamp("ns"))]), {"a": MOMENT}, "struct<a:timestamp_ntz_ns>"),
     (pa.list_(pa.time64("us")), [MOMENT.time()], None),
 ]  # fmt: skip

@@ -66,7 +66,8 @@ def test_certificates_in_javas_words(tmp_path: Path) -> None:
         ("sasl.password=secret", "it has no bootstrap.servers"),
         ("bootstrap.servers=a\nsasl.pasword=secret", "'sasl.pasword' is none of "),
         ("bootstrap.servers=a\nsasl.password=secret", "sasl.username and sasl.password go together"),
-        ("bootstrap.servers=a\nsasl.password=secret\nsasl.username=me", "with sasl.username, sasl.mechanism is"),
+        ("bootstrap.servers=a\nsasl.password=secret\nsasl.username=me",
+         "with sasl.username, sasl.mechanism is"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_without_values(text: str, said: str) -> None:

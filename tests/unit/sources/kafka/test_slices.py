@@ -47,12 +47,14 @@ LATEST = replace(TOPIC, from_end=True)
 RESTART = replace(TOPIC, restarts=True)
 
 CASES: Sequence[tuple[str, KafkaSource, Told, Sequence[tuple[str, Told]], Told]] = [
-    ("all there is at first, with where the empty ones begin", FAIL, {0: (3, 9), 1: (4, 4)}, [], {0: (3, 9), 1: (4, 4)}),
+    ("all there is at first, with where the empty ones begin", FAIL, {0: (3, 9), 1: (4, 4)}, [],
+     {0: (3, 9), 1: (4, 4)}),
     ("nothing of a topic without a record", FAIL, {0: (0, 0)}, [], {}),
     ("the end alone", LATEST, {0: (3, 9), 1: (0, 0)}, [], {0: (9, 9), 1: (0, 0)}),
     ("what came since", LATEST, {0: (3, 12), 1: (0, 0)}, [("b", {0: (9, 9), 1: (0, 0)})], {0: (9, 12)}),
     ("nothing new", FAIL, {0: (3, 9)}, [("b", {0: (0, 5)}), ("b", {0: (5, 9)})], {}),
-    ("a batch's end is where the next begins", FAIL, {0: (0, 9)}, [("b", {0: (0, 5)}), ("b", {0: (5, 7)})], {0: (7, 9)}),
+    ("a batch's end is where the next begins", FAIL, {0: (0, 9)}, [("b", {0: (0, 5)}), ("b", {0: (5, 7)})],
+     {0: (7, 9)}),
     ("records gone that were taken", FAIL, {0: (5, 9)}, [("b", {0: (0, 5)})], {0: (5, 9)}),
     ("a new partition from its beginning", LATEST, {0: (0, 5), 1: (0, 2)}, [("b", {0: (0, 5)})], {1: (0, 2)}),
     ("a new partition without a record waits", FAIL, {0: (0, 5), 1: (0, 0)}, [("b", {0: (0, 5)})], {}),
@@ -75,7 +77,8 @@ def test_what_is_taken(
 
 REFUSED = [
     ("LS462", {0: (0, 3)}, ("a", {0: (0, 5)}), "the id b"),
-    ("LS463", {0: (7, 9), 1: (0, 1)}, ("b", {0: (0, 5), 1: (0, 1)}), "partition 0 begins at 7, 2 offsets are gone"),
+    ("LS463", {0: (7, 9), 1: (0, 1)}, ("b", {0: (0, 5), 1: (0, 1)}),
+     "partition 0 begins at 7, 2 offsets are gone"),
     ("LS464", {0: (0, 3)}, ("b", {0: (0, 5)}), "partition 0 ends at 3"),
     ("LS465", {0: (0, 5)}, ("b", {0: (0, 5), 4: (0, 0)}), "none"),
 ]  # fmt: skip

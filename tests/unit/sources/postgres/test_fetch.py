@@ -76,7 +76,8 @@ def reader(postgres: str, tmp_path: Path) -> Reader:
     do(
         postgres,
         "DROP TABLE IF EXISTS products",
-        "CREATE TABLE products (id int PRIMARY KEY, name text, price numeric(10,2), updated_at timestamptz DEFAULT now())",
+        "CREATE TABLE products (id int PRIMARY KEY, name text, price numeric(10,2), updated_at timestamptz"
+        " DEFAULT now())",
         "INSERT INTO products VALUES (1, 'pen', 1.50), (2, 'ink', 12.00)",
     )
     return Reader(postgres, tmp_path / "intake", products_source(PLACE, columns=COLUMNS))
@@ -226,7 +227,8 @@ def test_what_can_be_read_is_known_without_taking_anything(reader: Reader) -> No
 
 
 def test_a_growing_column_is_read_with_an_overlap(reader: Reader) -> None:
-    """A change that was committed late, with an older time, is read; what was read already is not told again."""
+    """A change that was committed late, with an older time, is read; what was read already is not told
+    again."""
     reader.table = replace(
         reader.table, columns=(*COLUMNS, "updated_at"), growing="updated_at", overlap="10 minutes"
     )
@@ -236,7 +238,8 @@ def test_a_growing_column_is_read_with_an_overlap(reader: Reader) -> None:
     assert reader.take() == [("upsert", 3)]
     do(
         reader.url,
-        "INSERT INTO products VALUES (4, 'late', 1, '2026-01-01 12:21:00Z'), (5, 'too late', 1, '2026-01-01 12:19:00Z')",
+        "INSERT INTO products VALUES (4, 'late', 1, '2026-01-01 12:21:00Z'), (5, 'too late', 1, '2026-01-01"
+        " 12:19:00Z')",
     )
     assert reader.take() == [("upsert", 4)]
     assert reader.take() == []
@@ -259,7 +262,8 @@ def test_a_growing_number_is_read_with_an_overlap(reader: Reader) -> None:
 def test_a_time_that_is_ahead_of_the_clock_hides_no_later_change(
     reader: Reader, kind: str, wrong: str
 ) -> None:
-    """It is read again each time, said, and told once; so is a row without a time. At the end it is corrected."""
+    """It is read again each time, said, and told once; so is a row without a time. At the end it is
+    corrected."""
     ago = "now() - interval '{} days'"
     reader.table = replace(reader.table, columns=(*COLUMNS, "updated_at"), growing="updated_at")
     do(
@@ -308,7 +312,8 @@ def test_a_number_far_beyond_the_others_hides_no_later_change(reader: Reader, ki
 
 
 def test_a_bound_that_is_beyond_all_that_is_there_is_not_kept(reader: Reader) -> None:
-    """A table that was emptied counts from the beginning, and a bound in the future is one of a wrong clock."""
+    """A table that was emptied counts from the beginning, and a bound in the future is one of a wrong
+    clock."""
     reader.table = replace(reader.table, growing="id", overlap="5")
     do(reader.url, "UPDATE products SET id = id + 1000")
     assert reader.take() == [("upsert", 1001), ("upsert", 1002)]
@@ -334,7 +339,8 @@ def test_columns_may_have_the_names_of_aliases(reader: Reader) -> None:
 
 
 def test_any_changes_leave_what_is_there(reader: Reader) -> None:
-    """Random changes, with looks and lost positions in between: what the lake was told is what PostgreSQL has."""
+    """Random changes, with looks and lost positions in between: what the lake was told is what PostgreSQL
+    has."""
     seed = random.randrange(10**6)
     chance = random.Random(seed)
     for _ in range(60):
@@ -346,7 +352,8 @@ def test_any_changes_leave_what_is_there(reader: Reader) -> None:
                 price = chance.randrange(1000) / 100
                 do(
                     reader.url,
-                    f"INSERT INTO products VALUES ({number}, 'n', {price}) ON CONFLICT (id) DO UPDATE SET price = EXCLUDED.price",
+                    f"INSERT INTO products VALUES ({number}, 'n', {price})"
+                    " ON CONFLICT (id) DO UPDATE SET price = EXCLUDED.price",
                 )
             case 3:
                 reader.take()
