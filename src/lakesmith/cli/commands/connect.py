@@ -7,9 +7,7 @@ from typing import Annotated
 import typer
 
 from lakesmith.api.connecting import ENGINES
-from lakesmith.cli.asking import show
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
+from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
 
 app = command_app()
 

@@ -10,9 +10,8 @@ import typer
 
 from lakesmith.api.comparing import Diff
 from lakesmith.api.words import count
-from lakesmith.cli import options as opt
-from lakesmith.cli.asking import show
-from lakesmith.cli.opening import open_lake
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 from lakesmith.cli.render.query_output import Shown, write_rows
 
 app = opt.command_app()

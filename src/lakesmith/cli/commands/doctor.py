@@ -8,9 +8,7 @@ import typer
 
 from lakesmith import __version__
 from lakesmith.api.doctor import Checks, Verdict
-from lakesmith.cli.asking import show
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
+from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
 from lakesmith.cli.render.text import columns_aligned
 
 app = command_app()

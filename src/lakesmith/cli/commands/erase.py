@@ -9,9 +9,8 @@ import typer
 
 from lakesmith.api.erasing import ErasurePreview, LandingChange, Readmitted, Receipt
 from lakesmith.api.words import count, listed
-from lakesmith.cli import options as opt
-from lakesmith.cli.asking import apply_agreed, show
-from lakesmith.cli.opening import open_lake
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import apply_agreed, open_lake, show
 from lakesmith.cli.render.run_view import stray_prints_to_stderr
 
 app = opt.command_app()

@@ -22,9 +22,7 @@ from lakesmith.api.explaining import (
     what_it_costs,
 )
 from lakesmith.api.words import count, moment
-from lakesmith.cli.asking import show
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
+from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
 from lakesmith.cli.render.text import columns_aligned, titled, wrapped
 
 app = command_app()

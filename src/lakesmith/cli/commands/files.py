@@ -10,9 +10,16 @@ import typer
 
 from lakesmith.api.files import FileLine, FileReport, Files, FilesChanged, FileState, is_slice, printable
 from lakesmith.api.words import count, moment, size
-from lakesmith.cli.asking import show
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
+from lakesmith.cli.command import (
+    HERE,
+    JsonOption,
+    ProjectOption,
+    TableArgument,
+    TargetOption,
+    command_app,
+    open_lake,
+    show,
+)
 from lakesmith.cli.render.run_view import open_view
 from lakesmith.cli.render.text import columns_aligned
 

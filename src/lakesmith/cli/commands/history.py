@@ -8,9 +8,16 @@ import typer
 
 from lakesmith.api.reading import History, HistoryLine
 from lakesmith.api.words import count, moment
-from lakesmith.cli.asking import show
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TableArgument, TargetOption, command_app
+from lakesmith.cli.command import (
+    HERE,
+    JsonOption,
+    ProjectOption,
+    TableArgument,
+    TargetOption,
+    command_app,
+    open_lake,
+    show,
+)
 from lakesmith.cli.render.text import columns_aligned
 
 app = command_app()

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from lakesmith.api.starting import NewProject, Templates, init, templates
-from lakesmith.cli.asking import show
-from lakesmith.cli.options import JsonOption, command_app
+from lakesmith.cli.command import JsonOption, command_app, show
 from lakesmith.cli.render.text import columns_aligned
 
 app = command_app()

@@ -7,10 +7,17 @@ from typing import Annotated
 import typer
 
 from lakesmith.api.maintaining import MaintenanceInterrupted
-from lakesmith.cli.asking import show
+from lakesmith.cli.command import (
+    HERE,
+    JsonOption,
+    ProjectOption,
+    SelectArgument,
+    TargetOption,
+    command_app,
+    open_lake,
+    show,
+)
 from lakesmith.cli.guard import INTERRUPTED
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgument, TargetOption, command_app
 from lakesmith.cli.render.maintain_text import left_lines, open_view, plan_lines
 from lakesmith.cli.render.run_view import stray_prints_to_stderr
 

@@ -19,9 +19,8 @@ from lakesmith.api.quarantine import (
 )
 from lakesmith.api.running import Listener, RunResult
 from lakesmith.api.words import count, moment
-from lakesmith.cli import options as opt
-from lakesmith.cli.asking import agreed, show
-from lakesmith.cli.opening import open_lake
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import agreed, open_lake, show
 from lakesmith.cli.render.run_view import run_shown
 
 app = opt.command_app()

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.cli import options as opt
-from lakesmith.cli.opening import open_lake
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake
 from lakesmith.cli.render.query_output import Shown, write_result
 
 app = opt.command_app()

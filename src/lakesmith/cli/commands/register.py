@@ -8,9 +8,17 @@ from pathlib import Path
 
 from lakesmith.api.registering import Registered
 from lakesmith.api.words import count, moment
-from lakesmith.cli.asking import apply_agreed, show
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, YesOption, command_app
+from lakesmith.cli.command import (
+    HERE,
+    JsonOption,
+    ProjectOption,
+    TargetOption,
+    YesOption,
+    apply_agreed,
+    command_app,
+    open_lake,
+    show,
+)
 from lakesmith.cli.render.text import columns_aligned
 
 app = command_app()

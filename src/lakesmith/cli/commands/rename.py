@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from lakesmith.api.renaming import Renamed
-from lakesmith.cli import options as opt
-from lakesmith.cli.asking import apply_agreed, show
-from lakesmith.cli.opening import open_lake
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import apply_agreed, open_lake, show
 
 app = opt.command_app()
 

@@ -9,10 +9,8 @@ import typer
 
 from lakesmith.api.maintaining import RewriteInterrupted, RewriteResult
 from lakesmith.api.words import count
-from lakesmith.cli.asking import show
+from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
 from lakesmith.cli.guard import INTERRUPTED
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
 from lakesmith.cli.render.maintain_text import open_view
 from lakesmith.cli.render.run_view import stray_prints_to_stderr
 

@@ -10,9 +10,8 @@ import typer
 
 from lakesmith.api.running import waiting_for_approval
 from lakesmith.api.words import listed
-from lakesmith.cli import options as opt
-from lakesmith.cli.asking import asks
-from lakesmith.cli.opening import open_lake
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import asks, open_lake
 from lakesmith.cli.render.run_view import run_shown
 
 app = opt.command_app()

@@ -11,9 +11,7 @@ from lakesmith.api.keeping_up import Found, SendOptions, SendReport, Sent, Share
 from lakesmith.api.keeping_up import SendPace as Pace
 from lakesmith.api.words import count as counted
 from lakesmith.api.words import duration
-from lakesmith.cli.asking import show
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, command_app
+from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
 
 app = command_app()
 

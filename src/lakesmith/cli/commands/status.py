@@ -13,9 +13,16 @@ import typer
 
 from lakesmith.api.reading import Standing, Status, TableStatus, UpState, is_alive, signs
 from lakesmith.api.words import ago, count
-from lakesmith.cli.asking import show
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgument, TargetOption, command_app
+from lakesmith.cli.command import (
+    HERE,
+    JsonOption,
+    ProjectOption,
+    SelectArgument,
+    TargetOption,
+    command_app,
+    open_lake,
+    show,
+)
 from lakesmith.cli.render.text import columns_aligned
 from lakesmith.cli.render.up_section import up_lines
 from lakesmith.errors import LakesmithError, UsageError

@@ -8,9 +8,16 @@ from typing import Annotated
 import typer
 
 from lakesmith.api.words import count, moment
-from lakesmith.cli.asking import show
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, TargetOption, WaitOption, command_app
+from lakesmith.cli.command import (
+    HERE,
+    JsonOption,
+    ProjectOption,
+    TargetOption,
+    WaitOption,
+    command_app,
+    open_lake,
+    show,
+)
 from lakesmith.cli.render.text import columns_aligned
 
 app = command_app()

@@ -15,9 +15,8 @@ import typer
 
 from lakesmith.api.keeping_up import BatchReport, Pace, RunResult, Up, account_in_words
 from lakesmith.api.words import duration
+from lakesmith.cli.command import HERE, ProjectOption, TargetOption, command_app, open_lake
 from lakesmith.cli.guard import INTERRUPTED
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, ProjectOption, TargetOption, command_app
 from lakesmith.errors import LakesmithError
 
 app = command_app()

@@ -12,9 +12,16 @@ import typer
 
 from lakesmith.api.comparing import EngineStarting, Verdict, Verification, VerifyStarted
 from lakesmith.api.words import count
-from lakesmith.cli.asking import show
-from lakesmith.cli.opening import open_lake
-from lakesmith.cli.options import HERE, JsonOption, ProjectOption, SelectArgument, TargetOption, command_app
+from lakesmith.cli.command import (
+    HERE,
+    JsonOption,
+    ProjectOption,
+    SelectArgument,
+    TargetOption,
+    command_app,
+    open_lake,
+    show,
+)
 from lakesmith.cli.render.run_view import Output, stray_prints_to_stderr
 from lakesmith.cli.render.text import columns_aligned
 

@@ -37,8 +37,8 @@ from lakesmith.api.running import (
     event_to_dict,
 )
 from lakesmith.api.words import duration
+from lakesmith.cli.command import open_lake
 from lakesmith.cli.guard import INTERRUPTED
-from lakesmith.cli.opening import open_lake
 from lakesmith.cli.render.run_summary import summary_lines
 
 if TYPE_CHECKING:
