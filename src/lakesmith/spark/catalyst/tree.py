@@ -1,6 +1,8 @@
-"""Spark's analysed plans, read and rebuilt through the driver's gateway, and the inputs as a query reads them.
+"""Spark's analysed plans, read and rebuilt through the driver's gateway, and the inputs as a query reads
+them.
 
-A table named twice occurs twice, each with rows of its own: so its changed rows can be joined with all its rows.
+A table named twice occurs twice, each with rows of its own: so its changed rows can be joined with all its
+rows.
 """
 
 from __future__ import annotations

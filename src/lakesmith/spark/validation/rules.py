@@ -1,7 +1,8 @@
-"""Rules and rows: which rules each row breaks, when bad rows stop the batch, and rules that do not fit the rows.
+"""Rules and rows: which rules each row breaks, when bad rows stop the batch, and rules that do not fit the
+rows.
 
-A rule itself fails on no value (see ``quality.predicate``). Two things can go wrong: the rule cannot compare a
-column's type, which Spark says before it reads a row; or the author's own SQL, a rule's ``where`` or a
+A rule itself fails on no value (see ``quality.predicate``). Two things can go wrong: the rule cannot compare
+a column's type, which Spark says before it reads a row; or the author's own SQL, a rule's ``where`` or a
 ``delete_when``, fails on a value.
 """
 
