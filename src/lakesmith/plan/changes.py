@@ -1,7 +1,5 @@
 """The differences between a table's file and the table, each with its cost. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -4,8 +4,6 @@ A table with a batch every few seconds collects snapshots and small files quickl
 list of snapshots in the metadata.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Decisions that need no planning, for external and frozen tables, and where external inputs begin. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime

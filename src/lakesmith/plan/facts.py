@@ -1,7 +1,5 @@
 """What planning knows of tables, sources and queries, read beforehand and passed in as values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final

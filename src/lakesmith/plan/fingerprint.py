@@ -4,8 +4,6 @@ Formatting and comments of SQL and Python do not count, nor do descriptions, own
 keeps a short hash of each part of the definition, to report which part changed.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

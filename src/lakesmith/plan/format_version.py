@@ -3,8 +3,6 @@
 In version 2 rows have no ids, and deletes are files of positions in place of vectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final

@@ -7,8 +7,6 @@ now: it was dropped and added again, another column was renamed to it, or the qu
 something else until the column was added.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from lakesmith.catalog.state import ColumnState

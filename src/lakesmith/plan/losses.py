@@ -1,7 +1,5 @@
 """What a batch would remove for good. It waits for approval. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final

@@ -1,7 +1,5 @@
 """What maintenance a table needs, decided on what was measured. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

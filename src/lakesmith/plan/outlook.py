@@ -4,8 +4,6 @@ Pure, and not a second planner: planning is asked, on inputs that have moved as 
 them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Decides what a derived table needs. Pure: the same decision for ``plan`` and ``run``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final

@@ -3,8 +3,6 @@
 A point is usually earlier. It can be later, too: what a rollback has undone remains until it expires.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ Metadata alone can change them. What the file no longer declares is removed from
 documentation of an undeclared column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final

@@ -1,7 +1,5 @@
 """The snapshot ranges for which a table was computed with the same versions of its lookups. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 

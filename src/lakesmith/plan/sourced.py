@@ -1,7 +1,5 @@
 """Decides what tables of files, events and topics need. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The plan as frozen data: the same steps are shown by ``plan`` and ``explain`` and walked by ``run``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -3,8 +3,6 @@
 It is decided when a batch is planned, and kept in its record, so the same rows can be computed again later.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from lakesmith.catalog.progress import last_change_ms

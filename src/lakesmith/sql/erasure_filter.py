@@ -1,7 +1,5 @@
 """The filter of an erasure: columns and the values of the people to erase. Light to import."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final

@@ -5,8 +5,6 @@ It works on tokens, not on a parser's normal form: a parser knows equivalences t
 needless difference costs a rebuild, a missed one costs correct results.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass, field

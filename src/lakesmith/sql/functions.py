@@ -1,7 +1,5 @@
 """Which functions a query calls, by name and line, and which of them tie it to more than the row at hand."""
 
-from __future__ import annotations
-
 from lakesmith.sql.model import FunctionUse
 from lakesmith.sql.tokens import Token, TokenKind, position
 from lakesmith.sql.words import (

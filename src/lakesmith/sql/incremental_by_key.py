@@ -4,8 +4,6 @@ A proposal only: Spark's analysed plan decides (``spark.catalyst.key_columns``).
 refused there costs a batch begun in vain; one refused here is never tried.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sqlglot import exp

@@ -4,8 +4,6 @@ sqlglot's Spark dialect differs from Spark in places. Differences that hide a qu
 that would make lakesmith read another query than Spark are found by comparing its tokens with ``tokens``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise

@@ -4,8 +4,6 @@ Only columns and values: those can be kept as a hash, which identifies rows in a
 again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 

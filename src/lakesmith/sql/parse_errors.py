@@ -5,8 +5,6 @@ FROM is read as an alias. So the most frequent mistakes are searched for in the 
 parser's own finding is given, without the names of its classes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The columns that a query gives, as far as its text shows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sqlglot import exp

@@ -4,8 +4,6 @@ Everything not known to be harmless makes it ``other``: a wrong "row-wise" would
 "other" costs a full refresh. Spark's analysed plan still has to confirm it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 

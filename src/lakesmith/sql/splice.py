@@ -1,7 +1,5 @@
 """Replaces the table names of a query, and only their characters: Spark reads the user's own text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 

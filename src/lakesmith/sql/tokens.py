@@ -5,8 +5,6 @@ continues in the next line; a doubled quote is one quote; ``r'..'`` has no escap
 name may begin with a digit.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum

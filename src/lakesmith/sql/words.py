@@ -4,8 +4,6 @@ Source: the vocabulary of Spark's ``SqlBaseLexer`` and the names and groups in i
 test on a real Spark compares these sets with Spark's own.
 """
 
-from __future__ import annotations
-
 
 def words(text: str) -> frozenset[str]:
     """The words of a text."""

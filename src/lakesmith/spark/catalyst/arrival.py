@@ -10,8 +10,6 @@ EXCEPT or INTERSECT has no one arrival: what is computed above them has none, an
 the other part's counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import count
 from typing import Any, Final

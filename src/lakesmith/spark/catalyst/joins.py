@@ -3,8 +3,6 @@
 A kind of join that is not in ``ROW_SIDES`` is unknown: a table with one is refreshed in full.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from lakesmith.execute.engine import NeverIncremental

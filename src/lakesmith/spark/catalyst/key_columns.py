@@ -25,8 +25,6 @@ Other nodes have no key columns: the table is refreshed in full. The same pass f
 input that determines the value of a key column (its ``Origin``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final

@@ -3,8 +3,6 @@
 With it, only rows of an input that can have a touched key are read (see ``refresh.key_ranges``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final

@@ -9,8 +9,6 @@ of up to ``most`` values; larger ones are computed from their rows. Other averag
 with digits of their own, which no SQL gives.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 

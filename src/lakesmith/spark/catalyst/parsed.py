@@ -5,8 +5,6 @@ over children does not reach all of a parsed plan: CTEs, subqueries, named windo
 separate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum

@@ -4,8 +4,6 @@ A proof is a walk over the plan through the gateway, a thousand calls and more, 
 same text over the same columns. A Python table may make another plan at each call, so nothing is kept for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast

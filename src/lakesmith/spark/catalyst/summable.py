@@ -7,8 +7,6 @@ doubles added in another order give another sum. An average follows from a sum a
 computes it from nothing else (``means``). A sum or a count may be cast to a type that holds all its values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum

@@ -5,8 +5,6 @@ A table named twice occurs twice, each with rows of its own: so its changed rows
 rows.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Python's own import would use ``__pycache__`` for a file of the same time and si
 text.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

@@ -3,8 +3,6 @@
 The plan of its result shows neither.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """The rows of a derived table: its query over the planned ranges of its inputs, and nothing else of them."""
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections.abc import Mapping

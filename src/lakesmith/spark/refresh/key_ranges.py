@@ -3,8 +3,6 @@
 They may let more rows through, never fewer: the keys themselves are compared afterwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta

@@ -3,8 +3,6 @@
 Only differences are written: a bad row that stays bad stays the row of the batch that found it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

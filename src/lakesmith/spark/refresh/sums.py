@@ -5,8 +5,6 @@ is zero may be null if the number of its values is unknown; and if the least val
 show the next. Groups that are not certain are computed from their rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce

@@ -4,8 +4,6 @@ The query itself gives them: run over the changed rows alone, it returns the key
 (``catalyst.key_columns``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial, reduce

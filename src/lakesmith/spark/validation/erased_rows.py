@@ -1,7 +1,5 @@
 """Rows of erased people: if an old file is ingested again, hashes identify them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The rows that a derived table must have, given all rows of its query, or all rows of some keys."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pyspark.sql import Column as SparkColumn

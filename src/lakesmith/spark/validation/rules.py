@@ -6,8 +6,6 @@ a column's type, which Spark says before it reads a row; or the author's own SQL
 ``delete_when``, fails on a value.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final

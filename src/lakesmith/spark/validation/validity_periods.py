@@ -8,8 +8,6 @@ opened it to that of the version that closed it or opened the next.
 Rebuilds, refreshes of some keys and ``verify`` all use this module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The merge outcome of each new version of a key, given the existing versions and the tombstones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_

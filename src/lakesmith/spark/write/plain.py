@@ -1,7 +1,5 @@
 """Writes derived tables without a key: the query's rows are appended, or replace all rows."""
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -1,7 +1,5 @@
 """The full refresh of a keyed table: every version of every key is read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pyspark import StorageLevel

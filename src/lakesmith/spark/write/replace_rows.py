@@ -6,8 +6,6 @@ rows without committing them; the driver writes deletion vectors for the old row
 file (position-delete files in format version 2); and one commit on the working branch makes both visible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Final
 

@@ -6,8 +6,6 @@ that, changes are merged (matched only, so that Spark can broadcast: a MERGE wit
 outer join and sort the whole table) and new rows are appended.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame

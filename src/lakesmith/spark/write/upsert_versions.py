@@ -6,8 +6,6 @@ otherwise. Both use ``validity_periods.put_in_order``. The result is compared wi
 differences are replaced by place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final

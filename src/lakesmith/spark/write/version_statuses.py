@@ -1,7 +1,5 @@
 """The status of each new version of a key, given what a table that keeps versions has of the key."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
