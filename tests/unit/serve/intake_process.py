@@ -20,6 +20,14 @@ SALES = (
 )
 
 
+def until(is_so: Callable[[], object]) -> None:
+    """Waits until it is so, for a minute at most."""
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 @dataclass
 class Server:
     """The intake of the project in ``root``."""

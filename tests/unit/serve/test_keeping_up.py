@@ -7,11 +7,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from intake_process import until
 
 from lakesmith.errors import LakesmithError
 from lakesmith.execute.events import BatchReport, RunResult
@@ -36,13 +37,6 @@ def shop(tmp_path: Path) -> Path:
         (tmp_path / "tables" / name).write_text(text)
     (tmp_path / "landing").mkdir()
     return tmp_path
-
-
-def until(is_so: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 @pytest.fixture

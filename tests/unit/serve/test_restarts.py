@@ -6,13 +6,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from intake_process import SALES
+from intake_process import SALES, until
 
 from lakesmith.errors import UsageError
 from lakesmith.serve.intake_process import IntakeProcess, listen
@@ -58,13 +57,6 @@ class Kept:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             return error.code
-
-
-def until(is_so: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @pytest.fixture

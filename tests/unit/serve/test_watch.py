@@ -1,10 +1,10 @@
 """Which changes are arrivals, and that they are noticed."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from intake_process import until
 
 from lakesmith.errors import Place
 from lakesmith.project.definitions import FileSource, HttpSource, Source, TableDefinition, TableName
@@ -65,13 +65,6 @@ def test_a_folder_that_comes_with_its_files_and_defaults_of_the_project_concern_
     assert Folder("bronze.orders", tmp_path, "*.csv").concerns(tmp_path / "2026")
     assert Folder(PROJECT, tmp_path, "*").concerns(tmp_path / "bronze" / "_defaults.yaml")
     assert not Folder(PROJECT, tmp_path, "*").concerns(tmp_path / "__pycache__" / "x.pyc")
-
-
-def until(is_so: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 import os
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from intake_process import until
 
 from lakesmith.serve.intake import known as module
 from lakesmith.serve.intake import segments as segments_module
@@ -290,10 +290,3 @@ def test_what_waits_is_counted_again_once_runs_have_taken_it(
     until(lambda: writer.segments.backlog == 0 and not writer.is_backed_up)
     assert writer.trouble is None
     writer.stop()
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.01)
