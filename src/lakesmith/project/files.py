@@ -1,9 +1,9 @@
-"""Access to the files of a project, on a disk or in memory. Only this part of loading reads the disk."""
+"""Access to the files of a project. Only this part of loading reads the disk."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -67,28 +67,6 @@ class FolderFiles:
             raise _unreadable(path, "UTF-8 text", f"byte {error.start} is no UTF-8") from error
         except OSError as error:
             raise _unreadable(path, "a file that can be read", _said(error)) from error
-
-
-@dataclass(frozen=True)
-class MemoryFiles:
-    """A project as a mapping of paths to texts."""
-
-    texts: Mapping[str, str]
-    root: Path = Path()
-
-    def table_paths(self) -> tuple[str, ...]:
-        """Returns every path below ``tables/``; see ProjectFiles."""
-        return tuple(sorted(path for path in self.texts if path.startswith(f"{TABLES}/")))
-
-    def exists(self, path: str) -> bool:
-        """Returns whether there is a text for the path."""
-        return path in self.texts
-
-    def read(self, path: str) -> str:
-        """Returns the text; see ProjectFiles."""
-        if path not in self.texts:
-            raise _unreadable(path, "a file that can be read", "No such file or directory")
-        return self.texts[path]
 
 
 def _files_below(folder: Path, above: frozenset[str] = frozenset()) -> Iterator[Path]:

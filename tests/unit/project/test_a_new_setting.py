@@ -9,13 +9,13 @@ from lakesmith.api.explaining import settings_of
 from lakesmith.plan.fingerprint import definition_fingerprint, definition_parts
 from lakesmith.project.declaring import Rows, duration, setting
 from lakesmith.project.definitions import TableDefinition, TableName
-from lakesmith.project.files import MemoryFiles
 from lakesmith.project.loaded import LoadedProject
 from lakesmith.project.loader import parse_project
 from lakesmith.project.reference.json_schema import json_schema
 from lakesmith.project.reference.pages import section
 from lakesmith.project.tables import TableBuilder
 from lakesmith.project.written import defaults_model, model_of
+from memory_files import MemoryFiles
 
 PRICES = TableName("silver", "prices")
 

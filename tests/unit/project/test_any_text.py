@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from lakesmith.errors import Place, Problem
-from lakesmith.project.files import MemoryFiles
 from lakesmith.project.loader import parse_project
 from lakesmith.project.yaml_reader import read_yaml
+from memory_files import MemoryFiles
 
 FILES = {
     "lakesmith.yaml": """\

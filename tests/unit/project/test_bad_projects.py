@@ -12,9 +12,9 @@ import pytest
 
 from lakesmith.graph.check_sql import analyse_queries
 from lakesmith.graph.graph import graph_problems
-from lakesmith.project.files import MemoryFiles
 from lakesmith.project.loader import parse_project, sorted_problems
 from lakesmith.sql.analysis import analyse
+from memory_files import MemoryFiles
 
 FOLDER = Path(__file__).parent / "bad"
 ENVIRON = {"SECRET": "hunter2", "HOME": "/home/shop", "USER": "shop"}

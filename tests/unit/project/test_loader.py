@@ -26,10 +26,10 @@ from lakesmith.project.definitions import (
     TableDefinition,
     TableName,
 )
-from lakesmith.project.files import MemoryFiles
 from lakesmith.project.formats import FileFormat
 from lakesmith.project.loader import load_project, parse_project
 from lakesmith.sql.analysis import analyse
+from memory_files import MemoryFiles
 
 ORDERS = "source: {files: {path: landing/orders/, format: csv}}\n"
 

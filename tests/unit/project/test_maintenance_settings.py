@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from lakesmith.project.definitions import FileOrder, Maintenance, Orphans, Schedule, TableName
-from lakesmith.project.files import MemoryFiles
 from lakesmith.project.loaded import LoadedProject
 from lakesmith.project.loader import parse_project
+from memory_files import MemoryFiles
 
 ORDERS = "source: {files: {path: landing/orders/, format: csv}}\n"
 DAY = 86400.0
