@@ -24,7 +24,7 @@ from lakesmith.spark.start.versions import PAIRS
 
 ROOT = Path(__file__).parents[1]
 OLDER = tuple(pair.spark for pair in PAIRS[:-1])
-FOLDERS = "iceberg kinds write refresh batch judge query read verify start"
+FOLDERS = "iceberg kinds write refresh batch validation query read verify start"
 CALLS = (
     ("tests/conformance",),
     # Not as names of files, of which all cases would be run: they take hours.
