@@ -67,10 +67,8 @@ def test_snapshots_and_refs_are_what_pyiceberg_reads(data: Callable[[str], Path]
 def test_columns_are_the_current_schema_s(data: Callable[[str], Path]) -> None:
     state = load_metadata("bronze.busy", str(data("busy.metadata.json")))
     assert [(column.field_id, column.name, column.doc) for column in state.columns] == [
-        (1, "id", None),
-        (2, "full_name", None),
-        (3, "city", "where"),
-    ]
+        (1, "id", None), (2, "full_name", None), (3, "city", "where"),
+    ]  # fmt: skip
 
 
 def version_1(**more: Any) -> dict[str, Any]:

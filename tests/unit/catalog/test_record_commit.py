@@ -20,15 +20,11 @@ LIST = b"Obj\x01" + bytes([2, 22]) + b"snapshot-id" + bytes([2]) + b"7" + bytes(
 
 def metadata(folder: Path, **other: Any) -> dict[str, Any]:
     snapshot = {
-        "snapshot-id": 7,
-        "sequence-number": 3,
-        "timestamp-ms": 5000,
+        "snapshot-id": 7, "sequence-number": 3, "timestamp-ms": 5000,
         "manifest-list": f"file:{folder}/list.avro",
-        "summary": {"operation": "append", "total-records": "4", "added-records": "4"},
-        "schema-id": 0,
-        "first-row-id": 0,
-        "added-rows": 4,
-    }
+        "summary": {"operation": "append", "total-records": "4", "added-records": "4"}, "schema-id": 0,
+        "first-row-id": 0, "added-rows": 4,
+    }  # fmt: skip
     return {
         "format-version": 3,
         "table-uuid": "u",

@@ -19,14 +19,10 @@ SHIPPED_LANDING = {
 }
 CACHES = shutil.ignore_patterns(".mypy_cache", "__pycache__", ".lakesmith")
 STRAY = (
-    "landing/orders/orders_20240531_22.csv",
-    "landing/orders/deep/er/1.csv",
-    "landing/.orders.csv.tmp",
-    ".lakesmith/catalog.db",
-    ".lakesmith/warehouse/silver/customers/data/1.parquet",
-    "__pycache__/generate.cpython-311.pyc",
-    ".mypy_cache/3.11/cache.db",
-)
+    "landing/orders/orders_20240531_22.csv", "landing/orders/deep/er/1.csv", "landing/.orders.csv.tmp",
+    ".lakesmith/catalog.db", ".lakesmith/warehouse/silver/customers/data/1.parquet",
+    "__pycache__/generate.cpython-311.pyc", ".mypy_cache/3.11/cache.db",
+)  # fmt: skip
 
 
 @pytest.fixture

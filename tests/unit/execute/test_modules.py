@@ -32,11 +32,9 @@ def modules(root: Path, source: str, **files: str) -> list[str]:
 )
 def test_what_is_imported_and_what_that_imports(tmp_path: Path, source: str, found: list[str]) -> None:
     files = {
-        "rules": "import datetime",
-        "unused": "1 / 0",
-        "shared__dates": "import rules",
+        "rules": "import datetime", "unused": "1 / 0", "shared__dates": "import rules",
         "shared__names": "from . import dates\nfrom .dates import today",
-    }
+    }  # fmt: skip
     assert modules(tmp_path, source, **files) == sorted(found)
 
 

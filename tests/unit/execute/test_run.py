@@ -29,13 +29,11 @@ from lakesmith.sources.bad_files import BadFile, BadFiles
 from lakesmith.sources.model import FileIdentity
 
 SHOP = {
-    "bronze__orders": "files",
-    "bronze__cities": "files",
-    "silver__orders": "SELECT id FROM bronze.orders",
+    "bronze__orders": "files", "bronze__cities": "files", "silver__orders": "SELECT id FROM bronze.orders",
     "silver__cities": "SELECT id FROM bronze.cities",
     "gold__both": "SELECT o.id FROM silver.orders o JOIN silver.cities c ON o.id = c.id",
     "gold__top": "SELECT max(id) AS id FROM gold.both",
-}
+}  # fmt: skip
 
 
 @dataclass
@@ -105,11 +103,9 @@ def test_what_is_new_flows_through_and_nothing_else_is_done(shop: Shop) -> None:
     shop.lake.land("bronze.orders", "2.csv")
     assert shop.walk() == 0
     assert shop.engine.done == [
-        ("bronze.orders", Strategy.FILES),
-        ("silver.orders", Strategy.APPEND),
-        ("gold.both", Strategy.FULL),
+        ("bronze.orders", Strategy.FILES), ("silver.orders", Strategy.APPEND), ("gold.both", Strategy.FULL),
         ("gold.top", Strategy.FULL),
-    ]
+    ]  # fmt: skip
     assert shop.told(TableCurrent) == ["bronze.cities", "silver.cities"]
 
 

@@ -69,11 +69,9 @@ def test_levels_read_only_earlier_levels() -> None:
     levels = [names(level) for level in graph_of(*SHOP).levels]
 
     assert levels == [
-        ["bronze.customers", "bronze.orders", "bronze.z_report"],
-        ["silver.orders"],
-        ["silver.customers"],
+        ["bronze.customers", "bronze.orders", "bronze.z_report"], ["silver.orders"], ["silver.customers"],
         ["gold.a_cities"],
-    ]
+    ]  # fmt: skip
 
 
 def test_inputs_are_named_once_in_the_order_of_the_query() -> None:
@@ -88,15 +86,11 @@ def test_up_and_down_the_stream() -> None:
     graph = graph_of(*SHOP)
 
     assert names(graph.upstream(TableName("silver", "customers"))) == [
-        "bronze.customers",
-        "bronze.orders",
-        "silver.orders",
-    ]
+        "bronze.customers", "bronze.orders", "silver.orders",
+    ]  # fmt: skip
     assert names(graph.downstream(TableName("bronze", "orders"))) == [
-        "silver.orders",
-        "silver.customers",
-        "gold.a_cities",
-    ]
+        "silver.orders", "silver.customers", "gold.a_cities",
+    ]  # fmt: skip
     assert graph.upstream(TableName("bronze", "orders")) == ()
     assert graph.downstream(TableName("gold", "a_cities")) == ()
     assert names(graph.readers(TableName("silver", "orders"))) == ["gold.a_cities", "silver.customers"]
@@ -113,11 +107,9 @@ def test_a_long_chain_needs_no_deep_stack() -> None:
 
 def test_every_circle_is_told_once() -> None:
     tables = (
-        sql("a.one", "SELECT x FROM a.two"),
-        sql("a.two", "SELECT x FROM a.one"),
-        python("b.self", "b.self"),
+        sql("a.one", "SELECT x FROM a.two"), sql("a.two", "SELECT x FROM a.one"), python("b.self", "b.self"),
         sql("c.beside", "SELECT x FROM a.one"),
-    )
+    )  # fmt: skip
 
     with pytest.raises(ProjectError) as caught:
         graph_of(*tables)

@@ -38,22 +38,18 @@ def test_all_problems_of_all_families_at_once_sorted_by_place(tmp_path: Path) ->
         "tables/bronze/orders.yaml": "source: {files: {path: a/, format: csv}}\ncolumns: {id: int}\n",
         "tables/silver/orders.yaml": "from: bronze.orders\nkey: [it]\n",
         "tables/silver/b.sql": "SELECT id FROM bronze.order",
-        "tables/silver/a.sql": "SELECT (id FROM bronze.orders",
-        "tables/gold/x.yaml": "from: gold.y",
-        "tables/gold/y.yaml": "from: gold.x",
-        "tables/gold/z.yaml": "quarry: SELECT 1",
-    }
+        "tables/silver/a.sql": "SELECT (id FROM bronze.orders", "tables/gold/x.yaml": "from: gold.y",
+        "tables/gold/y.yaml": "from: gold.x", "tables/gold/z.yaml": "quarry: SELECT 1",
+    }  # fmt: skip
 
     with pytest.raises(ProjectError) as caught:
         load(write(tmp_path, wrong), environ={})
 
     assert [(problem.code, str(problem.place)) for problem in caught.value.problems] == [
-        ("LS133", "tables/gold/x.yaml:1"),
-        ("LS103", "tables/gold/z.yaml:1"),
-        ("LS130", "tables/silver/a.sql:1"),
-        ("LS131", "tables/silver/b.sql:1"),
+        ("LS133", "tables/gold/x.yaml:1"), ("LS103", "tables/gold/z.yaml:1"),
+        ("LS130", "tables/silver/a.sql:1"), ("LS131", "tables/silver/b.sql:1"),
         ("LS134", "tables/silver/orders.yaml:2"),
-    ]
+    ]  # fmt: skip
 
 
 def test_tables_and_layers_may_be_called_as_any_word_of_sql_or_yaml_is(tmp_path: Path) -> None:

@@ -169,10 +169,8 @@ def test_of_batches_with_the_same_lookup_the_last_is_needed_and_the_one_computed
     new_table: type[Table],
 ) -> None:
     orders, products, sales = (
-        new_table("bronze.orders"),
-        new_table("silver.products"),
-        new_table("silver.sales"),
-    )
+        new_table("bronze.orders"), new_table("silver.products"), new_table("silver.sales"),
+    )  # fmt: skip
     products.publish(rows=1)
     for change in (False, False, True, False, False):
         orders.publish(rows=1)

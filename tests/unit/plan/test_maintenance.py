@@ -75,12 +75,10 @@ def test_a_table_that_is_well_needs_nothing_and_it_is_said_why() -> None:
     care = care_of(SALES, WELL, FileFacts({"all": [100 * MB] * 3}, manifests), Past(3), Maintenance())
     assert care.todo == {}
     assert care.left == {
-        Task.COMPACT: "3 data files, not enough small ones",
-        Task.DELETES: "no deletes",
-        Task.MANIFESTS: "3 manifests",
-        Task.EXPIRE: "3 snapshots can leave",
+        Task.COMPACT: "3 data files, not enough small ones", Task.DELETES: "no deletes",
+        Task.MANIFESTS: "3 manifests", Task.EXPIRE: "3 snapshots can leave",
         Task.ORPHANS: "not asked for: --orphans looks for them",
-    }
+    }  # fmt: skip
 
 
 def test_each_task_is_found_by_what_was_measured() -> None:

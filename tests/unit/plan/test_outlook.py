@@ -92,18 +92,14 @@ def test_a_rebuild_above_is_the_reason(filled: Table, orders: Table) -> None:
     told = [
         outlook(filled.facts(), move, orders, query=query).reason
         for move, query in (
-            (Move.REBUILDS, WHOLE),
-            (Move.REBUILDS, GROUPED),
-            (Move.APPENDS, ROW_WISE),
+            (Move.REBUILDS, WHOLE), (Move.REBUILDS, GROUPED), (Move.APPENDS, ROW_WISE),
             (Move.APPENDS_OR_CHANGES, ROW_WISE),
         )
-    ]
+    ]  # fmt: skip
     assert told == [
-        "all rows of bronze.orders are replaced",
-        "all rows of bronze.orders are replaced",
-        "once bronze.orders is up to date",
-        "decided once bronze.orders is up to date",
-    ]
+        "all rows of bronze.orders are replaced", "all rows of bronze.orders are replaced",
+        "once bronze.orders is up to date", "decided once bronze.orders is up to date",
+    ]  # fmt: skip
 
 
 def test_its_own_edit_counts_whatever_moves(filled: Table, orders: Table) -> None:

@@ -55,10 +55,8 @@ def test_named_types_can_be_used_again() -> None:
     point = {"type": "record", "name": "point", "namespace": "geo", "fields": [{"name": "x", "type": "int"}]}
 
     assert types(point, ["null", "point"], {"type": "array", "items": "geo.point"}) == [
-        "struct<x:int>",
-        "struct<x:int>",
-        "array<struct<x:int>>",
-    ]
+        "struct<x:int>", "struct<x:int>", "array<struct<x:int>>",
+    ]  # fmt: skip
 
 
 def test_columns_keep_their_documentation_and_line_and_are_not_required() -> None:

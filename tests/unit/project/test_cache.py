@@ -60,10 +60,8 @@ def test_what_is_kept_is_what_was_read(root: Path) -> None:
     assert again.project.name == "from_cache"
     assert again.project.tables == read.project.tables
     assert (again.project.target, again.project.variables, again.declared) == (
-        read.project.target,
-        read.project.variables,
-        read.declared,
-    )
+        read.project.target, read.project.variables, read.declared,
+    )  # fmt: skip
     assert [type(table.query) for table in again.project.tables] == [
         type(t.query) for t in read.project.tables
     ]

@@ -113,10 +113,8 @@ history: type1
     assert (found.on_bad_row, found.history) == (OnBadRow.FAIL, History.TYPE1)
     assert found.partition_by == ("days(day)", "bucket(4, order_id)", "`a b`")
     assert (found.description, found.owner, found.tags) == (
-        "Orders as they came",
-        "shop team",
-        ("orders", "raw"),
-    )
+        "Orders as they came", "shop team", ("orders", "raw"),
+    )  # fmt: skip
     assert (found.place, found.query, found.is_sourced) == (Place(file, 1), None, True)
 
 
@@ -301,12 +299,10 @@ def test_the_nearest_defaults_win_and_are_named() -> None:
 def test_nothing_takes_back_a_default() -> None:
     project = loaded(
         {
-            "tables/_defaults.yaml": "owner: everyone\n",
-            "tables/bronze/_defaults.yaml": "owner:\n",
-            "tables/bronze/orders.yaml": ORDERS,
-            "tables/silver/orders.yaml": "from: bronze.orders",
+            "tables/_defaults.yaml": "owner: everyone\n", "tables/bronze/_defaults.yaml": "owner:\n",
+            "tables/bronze/orders.yaml": ORDERS, "tables/silver/orders.yaml": "from: bronze.orders",
         }
-    )
+    )  # fmt: skip
 
     assert [t.owner for t in project.tables] == [None, "everyone"]
 
@@ -322,15 +318,11 @@ def test_defaults_of_keyed_tables_do_not_concern_the_others() -> None:
     )
 
     assert [(str(t.name), t.key, t.latest_by) for t in project.tables] == [
-        ("bronze.orders", (), ()),
-        ("silver.all", (), ()),
-        ("silver.newest", ("id",), ("at",)),
-    ]
+        ("bronze.orders", (), ()), ("silver.all", (), ()), ("silver.newest", ("id",), ("at",)),
+    ]  # fmt: skip
     assert [[name for name, _ in t.settings_from if name == "latest_by"] for t in project.tables] == [
-        [],
-        [],
-        ["latest_by"],
-    ]
+        [], [], ["latest_by"],
+    ]  # fmt: skip
 
 
 def test_defaults_of_tables_that_keep_versions_do_not_concern_the_others() -> None:
@@ -345,11 +337,9 @@ def test_defaults_of_tables_that_keep_versions_do_not_concern_the_others() -> No
     )
 
     assert [(str(t.name), t.history, t.track) for t in project.tables] == [
-        ("bronze.orders", History.TYPE1, ()),
-        ("silver.all", History.TYPE1, ()),
-        ("silver.newest", History.TYPE1, ()),
-        ("silver.versions", History.TYPE2, ("city",)),
-    ]
+        ("bronze.orders", History.TYPE1, ()), ("silver.all", History.TYPE1, ()),
+        ("silver.newest", History.TYPE1, ()), ("silver.versions", History.TYPE2, ("city",)),
+    ]  # fmt: skip
     shown = [[name for name, _ in t.settings_from if name in {"history", "track"}] for t in project.tables]
     assert shown == [[], [], ["history"], ["history", "track"]]
 
@@ -541,10 +531,8 @@ def test_a_link_that_leads_nowhere_is_said(tmp_path: Path) -> None:
     (problem,) = load_project(tmp_path, environ={}).problems
 
     assert (problem.code, problem.place, problem.found) == (
-        "LS101",
-        Place("tables/gold/b.sql"),
-        "No such file or directory",
-    )
+        "LS101", Place("tables/gold/b.sql"), "No such file or directory",
+    )  # fmt: skip
 
 
 def test_tables_that_are_no_folder_are_said(tmp_path: Path) -> None:
@@ -553,10 +541,8 @@ def test_tables_that_are_no_folder_are_said(tmp_path: Path) -> None:
     (problem,) = load_project(tmp_path, environ={}).problems
 
     assert (problem.code, problem.expected, problem.found) == (
-        "LS101",
-        "a folder that can be listed",
-        "Not a directory",
-    )
+        "LS101", "a folder that can be listed", "Not a directory",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("example", ["customer-orders", "dim-customers", "invoices"])

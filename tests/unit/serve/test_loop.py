@@ -487,12 +487,10 @@ def test_each_table_of_a_run_is_told_when_it_ends(world: World) -> None:
     world.seconds_a_table, world.fails = 30.0, {"bronze.x": BAD}
     world.loop().look()
     assert world.said == [
-        "batch of bronze.a after 30 s",
-        "problem LS601",
-        "bronze.x failed once (LS601); it is tried again in 1 s",
-        "batch of silver.b after 90 s",
+        "batch of bronze.a after 30 s", "problem LS601",
+        "bronze.x failed once (LS601); it is tried again in 1 s", "batch of silver.b after 90 s",
         "batch of gold.d after 120 s",
-    ]
+    ]  # fmt: skip
     last = {name: state.last_batch for name, state in world.board["tables"].items()}
     assert last["bronze.a"] == moment(START + timedelta(seconds=30))
     assert last["gold.d"] == moment(START + timedelta(seconds=120))

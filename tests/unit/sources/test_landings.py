@@ -37,10 +37,8 @@ def test_files_of_all_levels_are_listed_in_order_with_their_sizes(landing: Landi
     landing.put("b.csv")
     landing.put("a.csv")
     assert [(name_in(landing, file), file.size) for file in files_in(landing)] == [
-        ("2024/05/z.csv", 3),
-        ("a.csv", 8),
-        ("b.csv", 8),
-    ]
+        ("2024/05/z.csv", 3), ("a.csv", 8), ("b.csv", 8),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -270,11 +268,9 @@ def test_files_are_grouped_by_the_order_of_their_columns(landing: Landing) -> No
         (group.shape.columns, group.shape.empty, [name_in(landing, file) for file in group.files])
         for group in groups
     ] == [
-        (("a", "b"), False, ["1.csv", "3.csv", "6.csv.gz", "7.csv.bz2"]),
-        (("b", "a"), False, ["2.csv"]),
-        (("a", "b"), True, ["4.csv"]),
-        ((), True, ["5.csv"]),
-    ]
+        (("a", "b"), False, ["1.csv", "3.csv", "6.csv.gz", "7.csv.bz2"]), (("b", "a"), False, ["2.csv"]),
+        (("a", "b"), True, ["4.csv"]), ((), True, ["5.csv"]),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("format", list(FileFormat))

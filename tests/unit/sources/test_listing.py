@@ -25,10 +25,8 @@ def test_files_of_all_levels_sorted_with_their_identity(tmp_path: Path, make_sou
     put("landing/orders/a.csv")
     listing = list_files(make_source(), tmp_path, time.time_ns())
     assert [file.path for file in listing.found] == [
-        "landing/orders/2024/05/z.csv",
-        "landing/orders/a.csv",
-        "landing/orders/b.csv",
-    ]
+        "landing/orders/2024/05/z.csv", "landing/orders/a.csv", "landing/orders/b.csv",
+    ]  # fmt: skip
     first, stat = listing.found[0], late.stat()
     assert (first.size, first.modified_ns) == (3, stat.st_mtime_ns)
     assert (first.inode, first.changed_ns, first.etag) == (stat.st_ino, stat.st_ctime_ns, "")
@@ -104,10 +102,8 @@ def test_links_are_followed_and_cycles_end(tmp_path: Path, make_source: Make, pu
     (orders / "one.csv").symlink_to(tmp_path / "single.csv")
     (orders / "dead.csv").symlink_to(tmp_path / "nowhere.csv")
     assert found(make_source(), tmp_path) == [
-        "landing/orders/a.csv",
-        "landing/orders/archive/old.csv",
-        "landing/orders/one.csv",
-    ]
+        "landing/orders/a.csv", "landing/orders/archive/old.csv", "landing/orders/one.csv",
+    ]  # fmt: skip
 
 
 def test_a_file_with_a_second_name_in_the_source_is_listed_once(

@@ -73,13 +73,9 @@ def test_another_encoding_and_tabs() -> None:
 
 def test_lines_of_json() -> None:
     lines = [
-        '{"email": "ada@b.c", "id": 1}',
-        '{"EMAIL": "bo@b.c", "note": "ada@b.c", "in": {"email": "ada@b.c"}}',
-        '{"id": 1, "email": null}',
-        '{"email": "ada@b.c", "cut',
-        "[1, 2]",
-        "",
-    ]
+        '{"email": "ada@b.c", "id": 1}', '{"EMAIL": "bo@b.c", "note": "ada@b.c", "in": {"email": "ada@b.c"}}',
+        '{"id": 1, "email": null}', '{"email": "ada@b.c", "cut', "[1, 2]", "",
+    ]  # fmt: skip
     text, gone = kept("\n".join(lines), source(FileFormat.JSON))
     assert (text, gone) == ("\n".join([*lines[1:3], *lines[4:]]), 2)
     numbers = '{"id": 1002, "x": 1}\n{"id": 1002.0}\n{"id": true}\n'

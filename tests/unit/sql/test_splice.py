@@ -6,11 +6,9 @@ from lakesmith.sql.analysis import SqlParseError, analyse
 from lakesmith.sql.splice import splice
 
 NEW = {
-    "bronze.orders": "v1",
-    "silver.orders": "v2",
-    "gold.x y": "v3",
+    "bronze.orders": "v1", "silver.orders": "v2", "gold.x y": "v3",
     "bronze.t": "`lake`.`b`.`t` VERSION AS OF 7",
-}
+}  # fmt: skip
 
 # title, query, spliced
 SPLICES = [

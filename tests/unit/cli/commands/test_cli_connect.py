@@ -37,14 +37,10 @@ targets:
   file: {catalog: {type: jdbc, uri: "jdbc:sqlite:${LAKE}/catalog.db", warehouse: "${LAKE}/warehouse"}}
 """
 SECRETS = {
-    "BUCKET": "s3cr3t-bucket",
-    "KEY_ID": "s3cr3t-id",
-    "KEY": "s3cr3t'key",
-    "TABLE_BUCKET": "arn:aws:s3tables:eu-central-1:123456789012:bucket/s3cr3t",
-    "HOST": "s3cr3t.example.com",
-    "LOGIN": "s3cr3t:login",
-    "PASSWORD": "s3cr3t/password",
-}
+    "BUCKET": "s3cr3t-bucket", "KEY_ID": "s3cr3t-id", "KEY": "s3cr3t'key",
+    "TABLE_BUCKET": "arn:aws:s3tables:eu-central-1:123456789012:bucket/s3cr3t", "HOST": "s3cr3t.example.com",
+    "LOGIN": "s3cr3t:login", "PASSWORD": "s3cr3t/password",
+}  # fmt: skip
 NAMES = ("local", "glue", "tables", "rest", "token", "database", "file")
 
 

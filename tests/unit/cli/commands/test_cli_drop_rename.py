@@ -120,11 +120,9 @@ def test_a_renamed_table_has_taken_what_it_had(cli: Cli, lake: IcebergLake) -> N
     assert data["moved"] == [{"from": "tables/bronze/orders.yaml", "to": "tables/raw/sales.yaml"}]
     assert data["to_change"] == [{"table": "silver.orders", "file": "tables/silver/orders.yaml", "line": 1}]
     assert lake.entries() == {
-        "raw.sales": before["bronze.orders"],
-        "lakesmith.raw__sales__files": before[LEDGER],
-        "lakesmith.raw__sales__quarantine": before[QUARANTINE],
-        "silver.orders": before["silver.orders"],
-    }
+        "raw.sales": before["bronze.orders"], "lakesmith.raw__sales__files": before[LEDGER],
+        "lakesmith.raw__sales__quarantine": before[QUARANTINE], "silver.orders": before["silver.orders"],
+    }  # fmt: skip
     assert "LS131" in cli("status", "--project", lake.root).err
     (lake.root / "tables/silver/orders.yaml").write_text("from: raw.sales\nkey: [id]\n")
     assert _status(cli, lake)["raw.sales"] == ("behind", "1 new file waiting")

@@ -206,10 +206,8 @@ def test_files_before_since_are_seen_here_and_not_taken(cli: Cli, shop: Shop) ->
     table.write_text(table.read_text().replace("format: csv", "format: csv, since: dt=02"))
     data = cli("files", "bronze.orders", "--project", shop.root, "--json").data
     assert {Path(file["path"]).stem: (file["state"], file["there"]) for file in data["files"]} == {
-        "old": ("taken", True),
-        "late": ("before_since", True),
-        "new": ("taken", True),
-    }
+        "old": ("taken", True), "late": ("before_since", True), "new": ("taken", True),
+    }  # fmt: skip
     lines = cli("files", "bronze.orders", "--project", shop.root).out.splitlines()
     assert lines[-1] == "2 taken, 1 before since"
     assert "since dt=02" in cli("explain", "bronze.orders", "--project", shop.root).out

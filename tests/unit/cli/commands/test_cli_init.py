@@ -35,10 +35,8 @@ def test_the_commented_example_is_a_project(cli: Cli, tmp_path: Path) -> None:
     said = cli("plan", "--project", tmp_path / "p", "--json")
     assert said.code == 0
     assert [table["table"] for table in said.data["tables"]] == [
-        "bronze.orders",
-        "silver.orders",
-        "gold.by_customer",
-    ]
+        "bronze.orders", "silver.orders", "gold.by_customer",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("template", [template.name for template in templates()])

@@ -122,10 +122,8 @@ def test_what_waits_for_what_cannot_be_built_has_no_sums() -> None:
     ]
     refused = Forecast(Refused(table("silver.a"), Problem("LS501", "no record", hint="rebuild it")))
     assert plan_lines([refused]) == [
-        "silver.a  refused  no record",
-        "  LS501 no record",
-        "      to do: rebuild it",
-    ]
+        "silver.a  refused  no record", "  LS501 no record", "      to do: rebuild it",
+    ]  # fmt: skip
 
 
 def test_a_narrow_terminal_gets_a_paragraph_for_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,12 +90,10 @@ def report(**more: int) -> SendReport:
 
 def test_how_it_reads() -> None:
     assert list(report_lines(report(duplicates=20, retries=1))) == [
-        "sent          1,500 events in 2.0 s",
-        "acknowledged  1,000 (500.0 a second), after 1 retry",
-        "duplicates    20 sent again and not taken again",
-        "refused       500 with status 400",
+        "sent          1,500 events in 2.0 s", "acknowledged  1,000 (500.0 a second), after 1 retry",
+        "duplicates    20 sent again and not taken again", "refused       500 with status 400",
         "latency       median 2.0 ms, p99 2.0 ms",
-    ]
+    ]  # fmt: skip
     wrong = report(twice=3, refused_good=10, unanswered=5)
     assert not wrong.is_right
     assert [line for line in report_lines(wrong) if line.startswith(("wrong", "unanswered"))] == [

@@ -294,10 +294,8 @@ def test_explain_shows_where_settings_come_from(cli: Cli, shop: Shop) -> None:
     settings = cli("explain", "bronze.orders", "--project", shop.root, "--json").data["settings"]
     assert {"name": "owner", "value": "shop team", "place": "tables/bronze/_defaults.yaml:1"} in settings
     assert {
-        "name": "source.files.pattern",
-        "value": "*.csv",
-        "place": "tables/bronze/orders.yaml:3",
-    } in settings
+        "name": "source.files.pattern", "value": "*.csv", "place": "tables/bronze/orders.yaml:3",
+    } in settings  # fmt: skip
 
 
 def test_history_newest_first_with_what_was_read(cli: Cli, shop: Shop) -> None:

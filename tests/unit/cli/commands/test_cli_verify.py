@@ -23,10 +23,8 @@ def test_nothing_to_verify(cli: Cli, shop: Shop) -> None:
     assert said.out.splitlines() == [
         "bronze.orders                 skipped  its rows come from files, which are taken once",
         "silver.customers              skipped  it has not been built yet",
-        "gold.customers_by_city_month  skipped  it has not been built yet",
-        "",
-        "nothing to verify",
-    ]
+        "gold.customers_by_city_month  skipped  it has not been built yet", "", "nothing to verify",
+    ]  # fmt: skip
 
 
 def test_what_failed_is_told_below_its_table_and_last() -> None:
@@ -34,14 +32,11 @@ def test_what_failed_is_told_below_its_table_and_last() -> None:
     gone = failed(TableName("silver", "log"), RunError(problem))
     differs = Verification(SILVER, Verdict.DIFFERS, 3, 1, 0)
     assert list(report((gone, differs))) == [
-        "silver.log        failed   it could not be computed",
-        "  LS604 a file is gone",
-        "      found: part-1.parquet",
-        "silver.customers  differs  1 row missing, 0 too many",
-        "",
+        "silver.log        failed   it could not be computed", "  LS604 a file is gone",
+        "      found: part-1.parquet", "silver.customers  differs  1 row missing, 0 too many", "",
         "not known, because computing it failed: silver.log",
         "not as their inputs make them: silver.customers; run --full-refresh rebuilds them",
-    ]
+    ]  # fmt: skip
     assert as_dict(gone)["problems"] == [problem.as_dict()]
 
 

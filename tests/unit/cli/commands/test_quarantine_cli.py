@@ -84,33 +84,24 @@ def test_nothing_in_quarantine(cli: Cli, shop: Shop) -> None:
 def test_list_counts_by_reason(cli: Cli, filled: Shop) -> None:
     assert cli("quarantine", "list", "--project", filled.root).out.splitlines() == [
         "bronze.orders: 3 bad rows, found 2026-05-28 21:26:40 UTC to 2026-05-28 22:26:40 UTC",
-        "  2  customer_id: not a bigint",
-        '  1  IsComplete "name"',
-        "  1  row has 2 fields",
-    ]
+        "  2  customer_id: not a bigint", '  1  IsComplete "name"', "  1  row has 2 fields",
+    ]  # fmt: skip
     (found,) = cli("quarantine", "list", "--project", filled.root, "--json").data
     assert (found["table"], found["rows"], found["oldest"]) == (
-        "bronze.orders",
-        3,
-        "2026-05-28T21:26:40+00:00",
-    )
+        "bronze.orders", 3, "2026-05-28T21:26:40+00:00",
+    )  # fmt: skip
     assert found["reasons"][0] == {"reason": "customer_id: not a bigint", "rows": 2}
 
 
 def test_show_tells_of_each_row_everything(cli: Cli, filled: Shop) -> None:
     said = cli("quarantine", "show", "bronze.orders", "--project", filled.root)
     assert said.out.splitlines() == [
-        "landing/orders/1.csv, row 3 (batch 1, 2026-05-28 21:26:40 UTC)",
-        "  customer_id: not a bigint: 'x'",
-        "    x,Ann",
-        "landing/orders/1.csv, row 9 (batch 1, 2026-05-28 21:26:40 UTC)",
-        '  IsComplete "name"',
-        "  row has 2 fields",
-        '    {"customer_id":4}',
-        "landing/orders/2.csv, row 7 (batch 2, 2026-05-28 22:26:40 UTC)",
-        "  customer_id: not a bigint: 'y'",
+        "landing/orders/1.csv, row 3 (batch 1, 2026-05-28 21:26:40 UTC)", "  customer_id: not a bigint: 'x'",
+        "    x,Ann", "landing/orders/1.csv, row 9 (batch 1, 2026-05-28 21:26:40 UTC)", '  IsComplete "name"',
+        "  row has 2 fields", '    {"customer_id":4}',
+        "landing/orders/2.csv, row 7 (batch 2, 2026-05-28 22:26:40 UTC)", "  customer_id: not a bigint: 'y'",
         f"    y,\\x07{'z' * 194}… (303 characters)",
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -149,11 +140,9 @@ def test_show_tells_the_line_of_a_file_that_is_as_it_was_taken(cli: Cli, filled:
     said = cli("quarantine", "show", "bronze.orders", "--project", filled.root, "--json")
     lines = [(row["file"].rpartition("/")[2], row["line"]) for row in said.data]
     assert lines == [
-        *[("gone.csv", None)] * 3,
-        *[("same.csv", 3), ("same.csv", 5), ("same.csv", 6)],
-        *[("touched.csv", None)] * 3,
-        *[("zip.csv.gz", 3), ("zip.csv.gz", 5), ("zip.csv.gz", 6)],
-    ]
+        *[("gone.csv", None)] * 3, *[("same.csv", 3), ("same.csv", 5), ("same.csv", 6)],
+        *[("touched.csv", None)] * 3, *[("zip.csv.gz", 3), ("zip.csv.gz", 5), ("zip.csv.gz", 6)],
+    ]  # fmt: skip
     assert (
         "same.csv, line 3 (batch 1"
         in cli("quarantine", "show", "bronze.orders", "--project", filled.root).out

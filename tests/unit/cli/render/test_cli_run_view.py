@@ -64,19 +64,14 @@ def test_a_run_as_plain_lines(step: TableStep) -> None:
         published(step, account, "column x was added"),
         RunFinished(5.0, 0),
     ) == [
-        "bronze.orders: up to date, all 2 files were ingested already",
-        "Spark is ready after 2.0 s",
-        "  the archive was not used",
-        "silver.customers: merging by key, because",
-        "silver.customers: published batch 7 in 1.2 s",
-        "  note: column x was added",
-        "",
+        "bronze.orders: up to date, all 2 files were ingested already", "Spark is ready after 2.0 s",
+        "  the archive was not used", "silver.customers: merging by key, because",
+        "silver.customers: published batch 7 in 1.2 s", "  note: column x was added", "",
         "table             how     read  inserted  updated  superseded  quarantined  rows now   time",
-        "silver.customers  upsert    10         6        1           1            2     1,234  1.2 s",
-        "",
+        "silver.customers  upsert    10         6        1           1            2     1,234  1.2 s", "",
         "1 table published, 1 up to date in 5.0 s",
         "2 rows of silver.customers are in quarantine. See: lakesmith quarantine show silver.customers",
-    ]
+    ]  # fmt: skip
 
 
 def test_a_run_that_fails() -> None:
@@ -85,13 +80,10 @@ def test_a_run_that_fails() -> None:
         TableFailed(BRONZE, (problem,), 1, 2.0), TableHeld(SILVER, (BRONZE,)), RunFinished(3.0, 1)
     )
     assert lines == [
-        "bronze.orders: FAILED",
-        "  LS601 Spark failed: it did",
-        "      to do: look at the log",
-        "silver.customers: not tried, because bronze.orders failed",
-        "",
+        "bronze.orders: FAILED", "  LS601 Spark failed: it did", "      to do: look at the log",
+        "silver.customers: not tried, because bronze.orders failed", "",
         "0 tables published, 1 failed, 1 not tried in 3.0 s",
-    ]
+    ]  # fmt: skip
 
 
 def test_every_strategy_has_words(step: TableStep) -> None:
@@ -136,10 +128,8 @@ def test_json_is_an_object_a_line(step: TableStep) -> None:
     view(published(step, Account(read=1, inserted=1)))
     started, done = map(json.loads, out.getvalue().splitlines())
     assert (started["event"], started["table"], started["strategy"]) == (
-        "table_started",
-        "silver.customers",
-        "upsert",
-    )
+        "table_started", "silver.customers", "upsert",
+    )  # fmt: skip
     assert (done["event"], done["record"]["account"]["inserted"]) == ("table_published", 1)
 
 

@@ -132,10 +132,8 @@ def test_the_board_is_there_while_it_is_kept(tmp_path: Path) -> None:
         found = read_state(tmp_path)
         assert found is not None
         assert (found.doing, found.host, found.tables["bronze.a"].lag_seconds) == (
-            "waiting",
-            socket.gethostname(),
-            2.5,
-        )
+            "waiting", socket.gethostname(), 2.5,
+        )  # fmt: skip
         assert found.last_run is not None
         assert found.intake == IntakeState(True, {"/a": "full"})
         assert list(found.last_run.published) == ["bronze.a"]

@@ -7,12 +7,10 @@ from lakesmith.serve.intake.events import MOST_REASONS, EventReader
 
 READER = EventReader(
     [
-        Column("price", "decimal(10,2)", required=True),
-        Column("sale_time", "timestamp"),
-        Column("product_id", "bigint"),
-        Column("tags", "array<string>"),
+        Column("price", "decimal(10,2)", required=True), Column("sale_time", "timestamp"),
+        Column("product_id", "bigint"), Column("tags", "array<string>"),
     ]
-)
+)  # fmt: skip
 SALE = '{"price": 1.50, "sale_time": "2026-11-23T10:15:00Z", "product_id": 7}'
 
 

@@ -108,10 +108,8 @@ def test_avro_as_another_writer_makes_it(catalog: Any, tmp_path: Path, entry: Ca
     path = next((tmp_path / "warehouse").rglob("snap-*.avro"))
     shape = read_avro_shape(path)
     assert dict(zip(shape.columns, shape.types, strict=True)) | {
-        "manifest_path": "string",
-        "manifest_length": "bigint",
-        "added_files_count": "int",
-    } == dict(zip(shape.columns, shape.types, strict=True))
+        "manifest_path": "string", "manifest_length": "bigint", "added_files_count": "int",
+    } == dict(zip(shape.columns, shape.types, strict=True))  # fmt: skip
 
 
 WHOLE = avro(record(a="int", b={"type": "long", "logicalType": "timestamp-micros"}))

@@ -41,21 +41,16 @@ def test_certificates_in_javas_words(tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_text("KEY")
     (tmp_path / "ca.pem").write_text("CA")
     named = {
-        "bootstrap.servers": "a:9093",
-        "ssl.ca.location": str(tmp_path / "ca.pem"),
-        "ssl.certificate.location": str(tmp_path / "me.pem"),
-        "ssl.key.location": str(tmp_path / "key.pem"),
+        "bootstrap.servers": "a:9093", "ssl.ca.location": str(tmp_path / "ca.pem"),
+        "ssl.certificate.location": str(tmp_path / "me.pem"), "ssl.key.location": str(tmp_path / "key.pem"),
         "ssl.endpoint.identification.algorithm": "none",
-    }
+    }  # fmt: skip
     assert java_properties(read_connection(json.dumps(named))) == {
-        "bootstrap.servers": "a:9093",
-        "ssl.endpoint.identification.algorithm": "",
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(tmp_path / "ca.pem"),
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.certificate.chain": "CERTIFICATE",
+        "bootstrap.servers": "a:9093", "ssl.endpoint.identification.algorithm": "",
+        "ssl.truststore.type": "PEM", "ssl.truststore.location": str(tmp_path / "ca.pem"),
+        "ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": "CERTIFICATE",
         "ssl.keystore.key": "KEY",
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

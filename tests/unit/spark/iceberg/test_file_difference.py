@@ -19,11 +19,9 @@ def test_files_that_went_came_and_have_other_deletes() -> None:
         "kept": _file(), "gone": _file(), "masked": _file(deletes=VECTOR), "values": _file(deletes=VECTOR),
     }  # fmt: skip
     now = {
-        "new": _file(),
-        "values": _file(deletes=BY_VALUE),
-        "masked": _file(deletes=LATER_VECTOR),
+        "new": _file(), "values": _file(deletes=BY_VALUE), "masked": _file(deletes=LATER_VECTOR),
         "kept": _file(),
-    }
+    }  # fmt: skip
     assert compare(then, now) == Differing(("gone",), ("new",), ("masked",), ("values",))
     assert compare(then, then) == Differing((), (), (), ())
 

@@ -187,10 +187,8 @@ def test_an_error_of_our_own_keeps_its_problem() -> None:
 def test_the_chain_of_causes_from_outermost_to_deepest() -> None:
     text = "org.a.Outer: one\n\tat x.y(Z.java:1)\nCaused by: org.b.Middle$Inner\n\t... 3 more\nCaused by: c.Root: three\n"
     assert [(cause.name, cause.message) for cause in causes_of(text)] == [
-        ("Outer", "one"),
-        ("Middle$Inner", ""),
-        ("Root", "three"),
-    ]
+        ("Outer", "one"), ("Middle$Inner", ""), ("Root", "three"),
+    ]  # fmt: skip
 
 
 def test_secrets_are_hidden_wherever_the_text_comes_from() -> None:
