@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from lakesmith.api.files import FileChange, Files, FilesChanged
     from lakesmith.api.frames import Rows, Table
     from lakesmith.api.quarantine import BadRows, QuarantineDropPreview, QuarantineRows, QuarantineSummary
-    from lakesmith.api.reading import History, Plan, Status
+    from lakesmith.api.reading import History, Status
     from lakesmith.api.results import Change
+    from lakesmith.api.running import Plan
     from lakesmith.execute.events import Listener, RunResult
 
 
@@ -82,7 +83,7 @@ class Lakehouse(Changing):
             for each in shop.plan().tables:
                 print(each.decision.name)
         """
-        from lakesmith.api.reading import plan
+        from lakesmith.api.running import plan
 
         return plan(self.access, select)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from threading import Event as Flag
 from typing import Any
@@ -34,17 +34,54 @@ from lakesmith.execute.events import (
     TableStarted,
     result_of,
 )
+from lakesmith.execute.forecast import Forecast, forecast
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.run import Run
+from lakesmith.plan.changes import ChangeCost
+from lakesmith.plan.cost import UNKNOWN, Amount, Cost
 from lakesmith.plan.losses import WAITS
-from lakesmith.plan.steps import Strategy, TableStep
+from lakesmith.plan.outlook import is_rebuilt
+from lakesmith.plan.steps import Decision, Refused, Strategy, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableName
 
 __all__ = [
-    "Account", "BatchReport", "EngineStarted", "EngineStarting", "Event", "Listener", "LockWaiting",
-    "PhaseStarted", "RunFailed", "RunFinished", "RunResult", "Strategy", "TableCurrent", "TableFailed",
-    "TableHeld", "TableName", "TablePublished", "TableRedone", "TableStarted", "TableStep",
-    "account_in_words", "event_to_dict", "run", "run_decided", "step_to_dict", "versions_in_words",
+    "UNKNOWN",
+    "Account",
+    "Amount",
+    "BatchReport",
+    "ChangeCost",
+    "Cost",
+    "EngineStarted",
+    "EngineStarting",
+    "Event",
+    "Forecast",
+    "Listener",
+    "LockWaiting",
+    "PhaseStarted",
+    "Plan",
+    "Refused",
+    "RunFailed",
+    "RunFinished",
+    "RunResult",
+    "Strategy",
+    "TableCurrent",
+    "TableFailed",
+    "TableHeld",
+    "TableName",
+    "TablePublished",
+    "TableRedone",
+    "TableStarted",
+    "TableStep",
+    "UpToDate",
+    "Waiting",
+    "account_in_words",
+    "event_to_dict",
+    "is_rebuilt",
+    "plan",
+    "run",
+    "run_decided",
+    "step_to_dict",
+    "versions_in_words",
     "waiting_for_approval",
 ]  # fmt: skip
 
@@ -168,3 +205,57 @@ def step_to_dict(step: TableStep) -> dict[str, Any]:
         "files": [file.path for intake in step.intakes for file in intake.files],
         "notes": list(step.notes),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run would do with each selected table."""
+
+    tables: tuple[Forecast, ...]
+
+    @property
+    def would_fail(self) -> bool:
+        """Whether a table is refused, or waits for approval."""
+        return any(map(_would_fail, self.tables))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON data."""
+        return {"tables": [forecast_to_dict(item) for item in self.tables]}
+
+
+def plan(access: Access, select: Sequence[str]) -> Plan:
+    """Plans the selected tables; see ``Lakehouse.plan``."""
+    opened = access.opened()
+    return Plan(forecast(opened.decider(warm=access.is_warm), opened.names(select)))
+
+
+def _would_fail(item: Forecast) -> bool:
+    decision = item.decision
+    return isinstance(decision, Refused) or (isinstance(decision, TableStep) and bool(decision.loses))
+
+
+def forecast_to_dict(item: Forecast) -> dict[str, Any]:
+    data = _decision_to_dict(item.decision)
+    if item.cost is not None:
+        data["cost"] = asdict(item.cost)
+    if item.outlook is not None:
+        data["expected"] = asdict(item.outlook)
+    if item.changes:
+        data["changes"] = [asdict(change) for change in item.changes]
+    if item.not_read:
+        data["notes"] = [*data["notes"], *item.not_read]
+    return data
+
+
+def _decision_to_dict(decision: Decision) -> dict[str, Any]:
+    match decision:
+        case TableStep():
+            return {"decision": "to_approve" if decision.loses else "step", **step_to_dict(decision)}
+        case UpToDate(_, reason, notes, held):
+            kind = "held" if held else "up_to_date"
+            facts: dict[str, Any] = {"decision": kind, "reason": reason, "notes": list(notes)}
+        case Waiting(_, upstream):
+            facts = {"decision": "follows", "upstream": [str(name) for name in upstream]}
+        case Refused(_, problem):
+            facts = {"decision": "refused", "problem": problem.as_dict()}
+    return {"table": str(decision.name), **facts}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from harness import Harness, MakeShop
 
-from lakesmith.api.reading import forecast_to_dict
+from lakesmith.api.running import forecast_to_dict
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.forecast import forecast
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from lakesmith.api.reading import (
+from lakesmith.api.running import (
     UNKNOWN,
     Amount,
     ChangeCost,
