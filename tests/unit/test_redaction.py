@@ -66,18 +66,13 @@ def refused(call: object) -> str:
     "address",
     hostile(
         [
-            "postgresql://admin:{}@127.0.0.1:9/db",
-            "postgresql://admin:{}/db",
-            "postgresql://127.0.0.1:9/db?user=admin&password={}",
-            "postgresql://127.0.0.1:9/db?passwrd={}",
-            "host=127.0.0.1 port=9 user=admin password={}",
-            "host=127.0.0.1 port={} user=admin",
-            "host=127.0.0.1 port=9 user=admin passwrd={}",
-            "host='127.0.0.1 password={}",
-            "{}",
+            "postgresql://admin:{}@127.0.0.1:9/db", "postgresql://admin:{}/db",
+            "postgresql://127.0.0.1:9/db?user=admin&password={}", "postgresql://127.0.0.1:9/db?passwrd={}",
+            "host=127.0.0.1 port=9 user=admin password={}", "host=127.0.0.1 port={} user=admin",
+            "host=127.0.0.1 port=9 user=admin passwrd={}", "host='127.0.0.1 password={}", "{}",
         ]
     ),
-)
+)  # fmt: skip
 def test_postgresql_is_not_repeated(address: str, tmp_path: Path) -> None:
     source = products_source(PLACE, columns=("id",))
     task = Fetch(TableName("bronze", "products"), source, tmp_path, frozenset(), dict)

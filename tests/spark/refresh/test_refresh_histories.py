@@ -158,13 +158,10 @@ RANDOM = HISTORIES - 5
 )
 @example(
     (
-        LATE,
-        RollBack("silver.orders"),
-        Compact("silver.customers"),
-        Fail("after-data", 8),
+        LATE, RollBack("silver.orders"), Compact("silver.customers"), Fail("after-data", 8),
         Edit(3, "gold.large"),
     )
-)
+)  # fmt: skip
 @example(
     (
         LandAgain("orders"),
@@ -175,13 +172,10 @@ RANDOM = HISTORIES - 5
 )
 @example(
     (
-        WriteAbove("silver.orders", "delete"),
-        RunBelow(),
-        LATE,
-        RollBack("bronze.orders"),
+        WriteAbove("silver.orders", "delete"), RunBelow(), LATE, RollBack("bronze.orders"),
         CompactWithin("after-data", 9),
     )
-)
+)  # fmt: skip
 @example(
     (
         Land("orders", ((11, 16),)),

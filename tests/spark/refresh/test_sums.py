@@ -159,14 +159,9 @@ ROWS = """\
         ("UPDATE lake.bronze.sales SET amount = 0.5 WHERE id = 1", "extremes"),
     ],
     ids=[
-        "some rows stay",
-        "another value",
-        "null is left",
-        "a group goes",
-        "not the least",
-        "a lesser comes",
+        "some rows stay", "another value", "null is left", "a group goes", "not the least", "a lesser comes",
     ],
-)
+)  # fmt: skip
 def test_groups_that_the_changes_tell_are_not_looked_at(shop: Harness, statement: str, table: str) -> None:
     assert not _is_computed_from_rows(shop, statement, table)
 
@@ -334,13 +329,10 @@ def test_what_was_proved_of_a_query_is_not_proved_again(
 @pytest.mark.parametrize(
     ("query", "kind", "same"),
     [
-        ("SELECT 1", "id int", True),
-        ("SELECT 2", "id int", False),
-        ("SELECT 1", "id bigint", False),
-        ("SELECT 1", "id int NOT NULL", False),
-        ("SELECT 1", "id int, more int", False),
+        ("SELECT 1", "id int", True), ("SELECT 2", "id int", False), ("SELECT 1", "id bigint", False),
+        ("SELECT 1", "id int NOT NULL", False), ("SELECT 1", "id int, more int", False),
     ],
-)
+)  # fmt: skip
 def test_what_was_proved_holds_for_one_text_over_the_same_columns(
     session: SessionHandle, query: str, kind: str, same: bool
 ) -> None:

@@ -139,24 +139,12 @@ def test_an_account_of_versions() -> None:
 @pytest.mark.parametrize(
     ("text", "snapshot_id"),
     [
-        ("main", 8),
-        (" release ", 5),
-        ("3", 3),
-        ("4", 4),
-        ("1970-01-01T02:00", 2),
-        ("1970-01-01T02:59:59.999", 2),
-        ("1970-01-01 03:00:00", 3),
-        ("1970-01-01T04:30Z", 3),
-        ("1970-01-01T06:00+01:00", 5),
-        ("1970-01-01T06:00:30", 6),
-        ("1970-01-01T07:30", 2),
-        ("8 hours ago", 2),
-        ("120 minutes ago", 8),
-        ("5h ago", 5),
-        ("5 Hrs ago", 5),
-        ("0 days ago", 8),
+        ("main", 8), (" release ", 5), ("3", 3), ("4", 4), ("1970-01-01T02:00", 2),
+        ("1970-01-01T02:59:59.999", 2), ("1970-01-01 03:00:00", 3), ("1970-01-01T04:30Z", 3),
+        ("1970-01-01T06:00+01:00", 5), ("1970-01-01T06:00:30", 6), ("1970-01-01T07:30", 2),
+        ("8 hours ago", 2), ("120 minutes ago", 8), ("5h ago", 5), ("5 Hrs ago", 5), ("0 days ago", 8),
     ],
-)
+)  # fmt: skip
 def test_texts_and_the_snapshot_they_mean(busy: TableState, text: str, snapshot_id: int) -> None:
     assert resolve_as_of(busy, text, NOW) == snapshot_id
 

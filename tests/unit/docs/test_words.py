@@ -28,13 +28,10 @@ def test_a_retired_phrase_is_found_with_its_place_and_a_better_one(tmp_path: Pat
 @pytest.mark.parametrize(
     "line",
     [
-        "There is no table.",
-        "`x is None` in Python",
-        "one line stands for many",
-        "None of them is new.",
+        "There is no table.", "`x is None` in Python", "one line stands for many", "None of them is new.",
         "the whole table",
     ],
-)
+)  # fmt: skip
 def test_ordinary_english_passes(tmp_path: Path, line: str) -> None:
     assert found(tmp_path / "page.md", f"{line}\n") == "no retired words, no line too long\n"
 

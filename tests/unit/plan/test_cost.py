@@ -135,15 +135,12 @@ def snapshot_of(summary: dict[str, str]) -> Snapshot:
 @pytest.mark.parametrize(
     ("added", "held", "besides", "small"),
     [
-        (appended(1_000), 1_000_000, 0, True),
-        (appended(1_000), 1_000, 0, False),
-        (appended(1_000), 1_000, 1_000_000, True),
-        (appended(600_000, 600_000), 2_000_000, 0, False),
-        (appended(1_000, files=9), 1_000_000, 0, False),
-        (appended(1_000, None), 1_000_000_000, 0, False),
+        (appended(1_000), 1_000_000, 0, True), (appended(1_000), 1_000, 0, False),
+        (appended(1_000), 1_000, 1_000_000, True), (appended(600_000, 600_000), 2_000_000, 0, False),
+        (appended(1_000, files=9), 1_000_000, 0, False), (appended(1_000, None), 1_000_000_000, 0, False),
         (appended(1_000), None, 0, False),
     ],
-)
+)  # fmt: skip
 def test_appended_rows_are_looked_at_where_that_is_surely_cheap(
     added: AppendRange, held: int | None, besides: int, small: bool
 ) -> None:

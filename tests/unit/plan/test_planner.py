@@ -369,18 +369,13 @@ def test_a_python_table_is_rebuilt_for_a_new_column_and_that_is_called_what_it_i
 @pytest.mark.parametrize(
     ("there", "declared", "right"),
     [
-        ("string", "bigint", False),
-        ("bigint", "int", False),
-        ("int", "bigint", True),
-        ("float", "double", True),
-        ("decimal(10,2)", "decimal(12,2)", True),
-        ("decimal(10,2)", "decimal(12,4)", False),
-        ("timestamp", "timestamp", True),
+        ("string", "bigint", False), ("bigint", "int", False), ("int", "bigint", True),
+        ("float", "double", True), ("decimal(10,2)", "decimal(12,2)", True),
+        ("decimal(10,2)", "decimal(12,4)", False), ("timestamp", "timestamp", True),
         ("struct<a:int,evolved:string>", "struct<a:bigint>", True),
-        ("struct<a:int>", "struct<a:string>", False),
-        ("map<int,string>", "map<bigint,string>", False),
+        ("struct<a:int>", "struct<a:string>", False), ("map<int,string>", "map<bigint,string>", False),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("files", [(), (FileIdentity("2.csv", 1, 1),)])
 def test_a_declared_type_that_the_table_cannot_get_is_told_before_anything_runs(
     orders: Table, there: str, declared: str, right: bool, files: tuple[FileIdentity, ...]

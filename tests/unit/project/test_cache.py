@@ -86,18 +86,10 @@ def rewrite(path: str, text: str) -> Callable[[Path], object]:
         lambda root: (root / "schemas/o.avsc").unlink(),
     ],
     ids=[
-        "header",
-        "defaults",
-        "sql",
-        "python",
-        "new table",
-        "new defaults",
-        "avro",
-        "gone",
-        "renamed",
+        "header", "defaults", "sql", "python", "new table", "new defaults", "avro", "gone", "renamed",
         "no avro",
     ],
-)
+)  # fmt: skip
 def test_every_change_of_a_file_counts(root: Path, change: Callable[[Path], object]) -> None:
     cached(root)
     tampered(root)

@@ -23,13 +23,9 @@ def test_options_of_formats_are_options_of_sources() -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("*.csv", FileFormat.CSV),
-        ("Orders.JSONL.gz", FileFormat.JSON),
-        ("a.parquet", FileFormat.PARQUET),
-        ("landing/orders/", None),
-        ("", None),
-        (".csv", None),
+        ("*.csv", FileFormat.CSV), ("Orders.JSONL.gz", FileFormat.JSON), ("a.parquet", FileFormat.PARQUET),
+        ("landing/orders/", None), ("", None), (".csv", None),
     ],
-)
+)  # fmt: skip
 def test_the_ending_tells_the_format(name: str, expected: FileFormat | None) -> None:
     assert format_by_ending(name) is expected

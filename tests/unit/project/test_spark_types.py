@@ -56,20 +56,10 @@ def test_a_field_is_spelt_as_the_lake_tells_its_columns(name: str) -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        "",
-        "in",
-        "int int",
-        "decimal(39)",
-        "decimal(0)",
-        "decimal(2,3)",
-        "decimal(a)",
-        "map<int>",
-        "array",
-        "struct<>",
-        "int)",
-        "a;b",
+        "", "in", "int int", "decimal(39)", "decimal(0)", "decimal(2,3)", "decimal(a)", "map<int>", "array",
+        "struct<>", "int)", "a;b",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_type(written: str) -> None:
     with pytest.raises(TypeProblem):
         normal_type(written)

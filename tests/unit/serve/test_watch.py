@@ -41,16 +41,10 @@ def test_folders_of_files_on_this_machine_are_watched_and_no_others(tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "is_one"),
     [
-        ("a.csv", True),
-        ("2026/a.csv", True),
-        ("a.json", False),
-        (".a.csv", False),
-        ("_staging/a.csv", False),
-        ("a.csv.tmp", False),
-        ("../a.csv", False),
-        ("", False),
+        ("a.csv", True), ("2026/a.csv", True), ("a.json", False), (".a.csv", False),
+        ("_staging/a.csv", False), ("a.csv.tmp", False), ("../a.csv", False), ("", False),
     ],
-)
+)  # fmt: skip
 def test_which_changes_concern_a_source(name: str, is_one: bool) -> None:
     folder = Folder("bronze.orders", Path("/landing"), "*.csv")
 

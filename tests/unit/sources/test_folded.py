@@ -53,13 +53,10 @@ def test_names_say_whose_they_are_and_how_manieth() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        "landing/orders.jsonl",
-        f"{FOLDER}/*-{ONE}.jsonl",
-        f"{FOLDER}/20261123T101500123456-{ONE}.jsonl",
-        path(17) + ".gz",
-        path(17).replace("4f2a", "4F2A"),
+        "landing/orders.jsonl", f"{FOLDER}/*-{ONE}.jsonl", f"{FOLDER}/20261123T101500123456-{ONE}.jsonl",
+        path(17) + ".gz", path(17).replace("4f2a", "4F2A"),
     ],
-)
+)  # fmt: skip
 def test_other_names_are_of_no_series(other: str) -> None:
     assert place_of(other) is None
 

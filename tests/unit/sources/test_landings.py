@@ -44,20 +44,11 @@ def test_files_of_all_levels_are_listed_in_order_with_their_sizes(landing: Landi
 @pytest.mark.parametrize(
     "name",
     [
-        "_committed",
-        ".hidden.csv",
-        "a.csv.tmp",
-        "a.csv.crdownload",
-        "a.csv.part",
-        "a.csv.PART",
-        "a.csv.filepart",
-        "a.csv~",
-        "a.csv._COPYING_",
-        "_temporary/0/a.csv",
-        "2024/.staging/a.csv",
+        "_committed", ".hidden.csv", "a.csv.tmp", "a.csv.crdownload", "a.csv.part", "a.csv.PART",
+        "a.csv.filepart", "a.csv~", "a.csv._COPYING_", "_temporary/0/a.csv", "2024/.staging/a.csv",
         "upload.tmp/a.csv",
     ],
-)
+)  # fmt: skip
 def test_hidden_and_temporary_names_are_left_out_at_every_level(name: str, landing: Landing) -> None:
     landing.put("kept.csv")
     landing.put(name)
@@ -78,13 +69,10 @@ def test_a_folder_that_is_left_out_counts_once(landing: Landing) -> None:
 @pytest.mark.parametrize(
     ("pattern", "found"),
     [
-        ("*", ["A.CSV", "a.csv", "a.csv.gz", "b.tsv"]),
-        ("*.csv", ["a.csv"]),
-        ("*.csv*", ["a.csv", "a.csv.gz"]),
-        ("[ab].?sv", ["a.csv", "b.tsv"]),
-        ("*.json", []),
+        ("*", ["A.CSV", "a.csv", "a.csv.gz", "b.tsv"]), ("*.csv", ["a.csv"]),
+        ("*.csv*", ["a.csv", "a.csv.gz"]), ("[ab].?sv", ["a.csv", "b.tsv"]), ("*.json", []),
     ],
-)
+)  # fmt: skip
 def test_the_pattern_is_matched_against_the_whole_name_and_its_case(
     pattern: str, found: list[str], landing: Landing
 ) -> None:

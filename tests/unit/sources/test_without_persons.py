@@ -127,13 +127,10 @@ def test_a_renamed_column_has_both_names() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"id,email\n1,ada@b.c\n",
-        gzip.compress(b"1,ada@b.c"),
-        bz2.compress(b"1,ada@b.c"),
-        "1;ada@b.c".encode("utf-16-le"),
-        b"\x1f\x8bcut",
+        b"id,email\n1,ada@b.c\n", gzip.compress(b"1,ada@b.c"), bz2.compress(b"1,ada@b.c"),
+        "1;ada@b.c".encode("utf-16-le"), b"\x1f\x8bcut",
     ],
-)
+)  # fmt: skip
 def test_a_file_of_any_kind_that_mentions_them(content: bytes) -> None:
     assert stand_in_file(wanted(), content)
 

@@ -28,13 +28,10 @@ def _conf(little: bool = False, **given: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("master", "cluster"),
     [
-        ("local", False),
-        ("local[*]", False),
-        ("local[2, 3]", False),
-        ("local-cluster[2,1,700]", True),
+        ("local", False), ("local[*]", False), ("local[2, 3]", False), ("local-cluster[2,1,700]", True),
         ("yarn", True),
     ],
-)
+)  # fmt: skip
 def test_which_masters_have_executors_elsewhere(master: str, cluster: bool) -> None:
     assert is_cluster({"spark.master": master}) == cluster
 

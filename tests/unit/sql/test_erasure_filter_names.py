@@ -13,17 +13,13 @@ BOTH = ErasureFilter(("region", "customer_id"), (("N", "1002"),))
 @pytest.mark.parametrize(
     ("persons", "name"),
     [
-        (ADA, "landing/ada.l@x.com.csv"),
-        (ADA, "landing/email=ada.l%40x.com/p.csv"),
-        (ADA, "landing/Ada.L@X.com_2024.csv"),
-        (NUMBER, "landing/customer=1002/p.csv"),
-        (NUMBER, "landing/id=1002/p.csv"),
-        (NUMBER, "landing/CUSTOMER_ID=01002/p.csv"),
-        (NUMBER, "landing/export-1002.csv"),
-        (SMALL, "landing/customer_id=7/p.csv"),
+        (ADA, "landing/ada.l@x.com.csv"), (ADA, "landing/email=ada.l%40x.com/p.csv"),
+        (ADA, "landing/Ada.L@X.com_2024.csv"), (NUMBER, "landing/customer=1002/p.csv"),
+        (NUMBER, "landing/id=1002/p.csv"), (NUMBER, "landing/CUSTOMER_ID=01002/p.csv"),
+        (NUMBER, "landing/export-1002.csv"), (SMALL, "landing/customer_id=7/p.csv"),
         (BOTH, "region=N/customer=1002/p.csv"),
     ],
-)
+)  # fmt: skip
 def test_a_name_that_tells_of_them(persons: ErasureFilter, name: str) -> None:
     assert persons.are_named_in(name)
 

@@ -29,18 +29,10 @@ SALE = '{"price": 1.50, "sale_time": "2026-11-23T10:15:00Z", "product_id": 7}'
         (f'{{"price": 1, "tags": [{"[]," * 200}[]]}}', [f'{{"price": 1, "tags": [{"[]," * 200}[]]}}']),
     ],
     ids=[
-        "one",
-        "array",
-        "lines",
-        "over lines",
-        "digits",
-        "escaped break",
-        "null",
-        "digits in a text",
-        "a pair",
-        "wide",
+        "one", "array", "lines", "over lines", "digits", "escaped break", "null", "digits in a text",
+        "a pair", "wide",
     ],
-)
+)  # fmt: skip
 def test_events_are_kept_as_they_were_written(body: str, lines: list[str]) -> None:
     events = READER.read(body.encode())
     assert (list(events.lines), events.faults, events.broken) == (lines, (), False)

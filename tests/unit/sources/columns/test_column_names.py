@@ -167,14 +167,11 @@ def test_the_problem_of_a_new_column_names_it_and_the_choices() -> None:
 @pytest.mark.parametrize(
     ("declared", "file", "policy", "refused"),
     [
-        ("id name", "11,a", EVOLVE, True),
-        ("id name", "11,a", IGNORE, True),
-        ("id name", "ID,a", EVOLVE, False),
-        ("id name", "", EVOLVE, False),
-        ("", "11,a", EVOLVE, False),
+        ("id name", "11,a", EVOLVE, True), ("id name", "11,a", IGNORE, True),
+        ("id name", "ID,a", EVOLVE, False), ("id name", "", EVOLVE, False), ("", "11,a", EVOLVE, False),
         ("id name", "11,a", OnNewColumn.FAIL, False),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_seems_to_have_no_header_is_refused_whatever_is_let_in(
     declared: str, file: str, policy: OnNewColumn, refused: bool
 ) -> None:

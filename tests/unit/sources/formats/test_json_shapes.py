@@ -35,14 +35,11 @@ def test_the_beginning_tells_whether_records_are_lines(
 @pytest.mark.parametrize(
     ("name", "data", "empty"),
     [
-        ("a.json", b'{"a": 1}\n', False),
-        ("a.json", b"", True),
-        ("a.json", b"\n \n", True),
-        ("a.json", b" " * 20_000 + b"{}", False),
-        ("a.json.gz", gzip.compress(b'{"a": 1}\n'), False),
+        ("a.json", b'{"a": 1}\n', False), ("a.json", b"", True), ("a.json", b"\n \n", True),
+        ("a.json", b" " * 20_000 + b"{}", False), ("a.json.gz", gzip.compress(b'{"a": 1}\n'), False),
         ("a.json.gz", gzip.compress(b"\n"), True),
     ],
-)
+)  # fmt: skip
 def test_json_lines_have_no_columns(
     name: str, data: bytes, empty: bool, tmp_path: Path, make_source: Make
 ) -> None:

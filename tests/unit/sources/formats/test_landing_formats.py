@@ -20,16 +20,13 @@ def test_every_format_is_there() -> None:
 @pytest.mark.parametrize(
     ("format", "csv", "expected"),
     [
-        (FileFormat.CSV, LINES, True),
-        (FileFormat.TSV, LINES, True),
+        (FileFormat.CSV, LINES, True), (FileFormat.TSV, LINES, True),
         (FileFormat.CSV, CsvOptions(multiline=True), False),
-        (FileFormat.CSV, CsvOptions(encoding="utf-16le"), False),
-        (FileFormat.JSON, LINES, True),
-        (FileFormat.JSON, CsvOptions(multiline=True), False),
-        (FileFormat.PARQUET, LINES, False),
+        (FileFormat.CSV, CsvOptions(encoding="utf-16le"), False), (FileFormat.JSON, LINES, True),
+        (FileFormat.JSON, CsvOptions(multiline=True), False), (FileFormat.PARQUET, LINES, False),
         (FileFormat.AVRO, LINES, False),
     ],
-)
+)  # fmt: skip
 def test_where_records_are_lines(
     format: FileFormat, csv: CsvOptions, expected: bool, make_source: Make
 ) -> None:

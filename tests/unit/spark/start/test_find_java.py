@@ -31,14 +31,10 @@ def make_home(folder: Path, version: str, release: bool = True) -> Path:
 @pytest.mark.parametrize(
     ("text", "major"),
     [
-        ('JAVA_VERSION="17.0.15"', 17),
-        ('JAVA_VERSION="21"', 21),
-        ('JAVA_VERSION="1.8.0_402"', 8),
-        ('openjdk version "21.0.8" 2025-07-15', 21),
-        ('java version "1.8.0_402"', 8),
-        ("nothing", None),
+        ('JAVA_VERSION="17.0.15"', 17), ('JAVA_VERSION="21"', 21), ('JAVA_VERSION="1.8.0_402"', 8),
+        ('openjdk version "21.0.8" 2025-07-15', 21), ('java version "1.8.0_402"', 8), ("nothing", None),
     ],
-)
+)  # fmt: skip
 def test_versions_of_old_and_new_writing(text: str, major: int | None) -> None:
     assert parse_major(text) == major
 

@@ -30,15 +30,10 @@ ROOT = Path(__file__).parents[4]
 @pytest.mark.parametrize(
     ("spark", "iceberg"),
     [
-        ("4.0.2", "1.10.1"),
-        ("4.1.1", "1.11.0"),
-        ("4.1.4", "1.12.0"),
-        ("4.0.2-amzn-0", "1.10.1"),
-        ("4.1.1+vendor.3", "1.11.0"),
-        ("4.0.7", "1.10.1"),
-        ("4.1.2", "1.12.0"),
+        ("4.0.2", "1.10.1"), ("4.1.1", "1.11.0"), ("4.1.4", "1.12.0"), ("4.0.2-amzn-0", "1.10.1"),
+        ("4.1.1+vendor.3", "1.11.0"), ("4.0.7", "1.10.1"), ("4.1.2", "1.12.0"),
     ],
-)
+)  # fmt: skip
 def test_iceberg_follows_from_spark(spark: str, iceberg: str) -> None:
     pair = pair_of(spark)
     assert pair is not None
