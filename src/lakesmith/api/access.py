@@ -24,7 +24,7 @@ from lakesmith.execute.locking import Claim
 from lakesmith.execute.opened import Opened, read_project
 from lakesmith.execute.unforeseen import DEBUG, unforeseen
 from lakesmith.project.definitions import STATE_DIR, Project
-from lakesmith.project.scratch import scratch_folder
+from lakesmith.project.files import scratch_folder
 from lakesmith.redaction import redacted
 
 if TYPE_CHECKING:

@@ -11,15 +11,13 @@ from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lost import Lost, lost_tables
 from lakesmith.catalog.open import open_catalog
 from lakesmith.catalog.state import TableState
-from lakesmith.errors import EnvironmentProblem, Place, ProjectError, StateError, UsageError
+from lakesmith.errors import EnvironmentProblem, Place, ProjectError, StateError, UsageError, did_you_mean
 from lakesmith.graph.graph import CACHE
 from lakesmith.graph.inputs import references_of
 from lakesmith.project.definitions import Project, SqlQuery, TableName
-from lakesmith.project.files import FolderFiles
+from lakesmith.project.files import FolderFiles, scratch_folder
 from lakesmith.project.layout import RESERVED_LAYER
 from lakesmith.project.loaded import LoadedProject, load_cached
-from lakesmith.project.nearest import did_you_mean
-from lakesmith.project.scratch import scratch_folder
 from lakesmith.sql.analysis import SqlAnalysis, SqlParseError, analyse
 
 

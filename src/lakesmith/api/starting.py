@@ -9,8 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from lakesmith.errors import EnvironmentProblem, UsageError
-from lakesmith.project.nearest import did_you_mean, listed
+from lakesmith.errors import EnvironmentProblem, UsageError, did_you_mean, listed
 
 _LEFT_OUT = frozenset(
     {".lakesmith", ".database", ".mypy_cache", ".ruff_cache", ".pytest_cache", "__pycache__", ".DS_Store"}

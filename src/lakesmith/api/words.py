@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from lakesmith.project.nearest import did_you_mean, listed, nearest
+from lakesmith.errors import did_you_mean, listed, nearest
 
 __all__ = ["ago", "count", "did_you_mean", "duration", "iso", "listed", "moment", "nearest", "size"]
 

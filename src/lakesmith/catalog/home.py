@@ -16,10 +16,9 @@ from lakesmith.catalog.lock import ProjectLock
 from lakesmith.catalog.lost import older_entries, older_problem
 from lakesmith.catalog.metadata import local_path, read_metadata
 from lakesmith.catalog.open import open_catalog
-from lakesmith.errors import Problem, StateError
+from lakesmith.errors import Problem, StateError, listed
 from lakesmith.project.definitions import Project
 from lakesmith.project.layout import RESERVED_LAYER
-from lakesmith.project.nearest import listed
 
 _PARTS = 4
 """Of a metadata file's path, how many are below the warehouse: layer, table, ``metadata`` and the file."""

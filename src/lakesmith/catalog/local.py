@@ -28,7 +28,7 @@ from lakesmith.catalog.record_commit import RecordCommit
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, LakesmithError, StateError
 from lakesmith.project.definitions import STATE_DIR, ExternalTable, Project, TableName
-from lakesmith.project.scratch import can_write
+from lakesmith.project.files import can_write
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog

@@ -30,10 +30,9 @@ from lakesmith.catalog.metadata import local_path, parse_metadata, read_metadata
 from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.record import SUMMARY_KEY, Pin, Record
 from lakesmith.catalog.state import DRAFT_PROPERTY, TableState
-from lakesmith.errors import LakesmithError, Problem
+from lakesmith.errors import LakesmithError, Problem, listed
 from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
-from lakesmith.project.nearest import listed
 
 _METADATA: Final = ".metadata.json"
 

@@ -16,7 +16,7 @@ from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem
 from lakesmith.project.definitions import AS_IN_PROJECT, ExternalTable, Project, TableName, Target
 from lakesmith.project.file_options import as_here
-from lakesmith.project.scratch import scratch_folder
+from lakesmith.project.files import scratch_folder
 from lakesmith.redaction import ADDRESS_NAME, ENCODE, secrets_in
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from lakesmith.connect.model import SQLITE, Engine
-from lakesmith.errors import UsageError
-from lakesmith.project.nearest import did_you_mean
+from lakesmith.errors import UsageError, did_you_mean
 
 _SHARED: Final = ("glue", "s3tables", "rest", "jdbc")
 _EVERY: Final = ("local", SQLITE, *_SHARED)

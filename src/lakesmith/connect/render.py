@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from lakesmith.connect import values
 from lakesmith.connect.model import ALIAS, SQLITE, Engine, Lake, quoted
 from lakesmith.connect.registry import ALL
-from lakesmith.errors import Problem, UsageError
-from lakesmith.project.nearest import listed
+from lakesmith.errors import Problem, UsageError, listed
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -14,7 +14,7 @@ from typing import Any
 
 from lakesmith.catalog.family import hold_of
 from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG, TableState
-from lakesmith.errors import StateError, UsageError
+from lakesmith.errors import StateError, UsageError, listed
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.maintenance import known_states
@@ -22,7 +22,6 @@ from lakesmith.graph.graph import Graph
 from lakesmith.plan.sourced import cut_problem
 from lakesmith.plan.steps import Decision, FileIntake, Refused, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import TableName
-from lakesmith.project.nearest import listed
 from lakesmith.sources.ledger_view import HIDDEN
 from lakesmith.sql.erasure_filter import ErasureFilter
 from lakesmith.whole_file import write_whole

@@ -17,7 +17,7 @@ from lakesmith.execute.erase import Receipts
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.landing_erase import landing_of, remove_empty
 from lakesmith.project.definitions import Source, TableDefinition
-from lakesmith.project.scratch import scratch_folder
+from lakesmith.project.files import scratch_folder
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.names import printable
 from lakesmith.sources.without_persons import Wanted, stand_in_file

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from lakesmith.errors import LakesmithError, Problem, StateError, UsageError
+from lakesmith.errors import LakesmithError, Problem, StateError, UsageError, did_you_mean, listed
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.sourced import cut_problem
 from lakesmith.plan.steps import FileIntake, Strategy, TableStep
 from lakesmith.project.definitions import FileSource, Source, TableDefinition
-from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
 from lakesmith.sources.folded import stands_for
 from lakesmith.sources.identity import fingerprints

@@ -31,7 +31,7 @@ from lakesmith.project.definitions import (
     TableDefinition,
     TableName,
 )
-from lakesmith.project.scratch import scratch_folder
+from lakesmith.project.files import scratch_folder
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
 from lakesmith.sources.identity import fingerprints
 from lakesmith.sources.kafka.broker import topic_state

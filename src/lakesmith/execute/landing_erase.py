@@ -9,10 +9,9 @@ from pathlib import Path, PurePosixPath
 from time import time_ns
 from typing import Final
 
-from lakesmith.errors import SourceError, UsageError
+from lakesmith.errors import SourceError, UsageError, listed
 from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import OnErase, Source, TableDefinition, TableName, is_object
-from lakesmith.project.nearest import listed
 from lakesmith.sources.identity import same_status, stat_file, with_fingerprints
 from lakesmith.sources.ledger_view import LedgerView
 from lakesmith.sources.listing import absolute_path, list_files

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakesmith.errors import UsageError
+from lakesmith.errors import UsageError, listed
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.graph.graph import Graph, load, select
 from lakesmith.project.definitions import Project, TableName
-from lakesmith.project.nearest import listed
 
 
 @dataclass(frozen=True)

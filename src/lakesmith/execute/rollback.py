@@ -11,13 +11,12 @@ from typing import Any, Final
 from lakesmith.catalog.family import family
 from lakesmith.catalog.history import resolve_as_of
 from lakesmith.catalog.state import MAIN, RECORD_TAG, TableState
-from lakesmith.errors import StateError, UsageError
+from lakesmith.errors import StateError, UsageError, did_you_mean, listed
 from lakesmith.execute.files import FileLine, FileReport, FileState, file_report
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.graph.graph import Graph
 from lakesmith.plan.rollback import Move, Rollback, move_to, with_below
 from lakesmith.project.definitions import Project, TableName
-from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.sources.folded import stands_for
 from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger_view import LedgerView

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import Project, TableDefinition
-from lakesmith.project.scratch import scratch_folder
+from lakesmith.project.files import scratch_folder
 from lakesmith.redaction import redacted
 
 DEBUG = "LAKESMITH_DEBUG"

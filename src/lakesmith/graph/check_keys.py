@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from lakesmith.errors import Place, Problem
+from lakesmith.errors import Place, Problem, did_you_mean, listed
 from lakesmith.graph.inputs import known_columns
 from lakesmith.project.definitions import Project, SqlQuery, TableDefinition, TableName, is_taken
-from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.project.table_parts import partition_field
 from lakesmith.sql.model import Driven, SqlAnalysis
 

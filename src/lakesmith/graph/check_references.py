@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 
-from lakesmith.errors import Place, Problem
+from lakesmith.errors import Place, Problem, listed, nearest
 from lakesmith.graph.inputs import Input, inputs_of, references_of
 from lakesmith.project.definitions import Project, TableDefinition, TableName
-from lakesmith.project.nearest import listed, nearest
 from lakesmith.sql.model import SqlAnalysis
 
 Analyses = Mapping[TableName, SqlAnalysis]

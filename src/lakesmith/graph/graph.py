@@ -14,9 +14,8 @@ from lakesmith.graph.check_references import cycle_problems, nearest_table, refe
 from lakesmith.graph.check_sql import Analysed, analyse_queries
 from lakesmith.graph.inputs import inputs_of
 from lakesmith.project.definitions import Project, TableDefinition, TableName
-from lakesmith.project.files import FolderFiles
+from lakesmith.project.files import FolderFiles, scratch_folder
 from lakesmith.project.loaded import LoadedProject, load_cached, sorted_problems
-from lakesmith.project.scratch import scratch_folder
 from lakesmith.sql.analysis import AnalysisCache
 from lakesmith.sql.model import SqlAnalysis
 
@@ -216,7 +215,7 @@ def _says_arrival(graph: Graph, name: TableName) -> bool:
 
 
 CACHE = "cache"
-"""The folder inside ``.lakesmith/`` (see ``project.scratch``) for what can be made again at any time."""
+"""The folder inside ``.lakesmith/`` (see ``scratch_folder``) for what can be made again at any time."""
 
 
 def load(

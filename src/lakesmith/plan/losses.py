@@ -6,12 +6,11 @@ from typing import Final
 
 from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import ColumnState, TableState
-from lakesmith.errors import Problem
+from lakesmith.errors import Problem, listed
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.settings import with_renamings
 from lakesmith.plan.steps import Decision, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import ADDED_COLUMNS, OnNewColumn, TableDefinition, TableName, is_taken
-from lakesmith.project.nearest import listed
 from lakesmith.sources.columns.types import type_changes
 
 WAITS: Final = "LS524"

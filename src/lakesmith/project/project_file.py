@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar, Literal
 
-from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.errors import Place, Problem, ProjectError, did_you_mean
 from lakesmith.project.declaring import NAME_PATTERN, Name, Scalar, VariableName, duration, setting
 from lakesmith.project.definitions import Naming, Target
 from lakesmith.project.files import PROJECT_FILE, ProjectFiles
-from lakesmith.project.nearest import did_you_mean
 from lakesmith.project.variables import Filler
 from lakesmith.project.written import Level, defaults_model, meant, model_of, validated, values_of
 from lakesmith.project.yaml_reader import Document, YamlPath, read_yaml

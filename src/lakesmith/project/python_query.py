@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.errors import Place, Problem, ProjectError, did_you_mean, nearest
 from lakesmith.project.definitions import PythonQuery, TableName
-from lakesmith.project.nearest import did_you_mean, nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from lakesmith.errors import did_you_mean
 from lakesmith.project.declaring import WrongValue, seconds, setting, short_or_long
-from lakesmith.project.nearest import did_you_mean
 
 ON_ARRIVAL: Final = "on arrival"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from lakesmith.project.nearest import did_you_mean
+from lakesmith.errors import did_you_mean
 from lakesmith.quoting import quoted_if_odd
 
 _SIMPLE: Final = {

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from lakesmith.errors import Place
+from lakesmith.errors import Place, did_you_mean
 from lakesmith.project.declaring import (
     Choice,
     ColumnName,
@@ -23,7 +23,6 @@ from lakesmith.project.declaring import (
     setting,
     size,
 )
-from lakesmith.project.nearest import did_you_mean
 from lakesmith.project.schedules import SCHEDULE_FORMS, Schedule, schedule_of
 from lakesmith.quoting import quoted_if_odd
 

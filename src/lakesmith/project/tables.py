@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
-from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.errors import Place, Problem, ProjectError, did_you_mean
 from lakesmith.project.columns import ColumnReader
 from lakesmith.project.declaring import all_settings, settings_of
 from lakesmith.project.definitions import (
@@ -32,7 +32,6 @@ from lakesmith.project.definitions import (
 )
 from lakesmith.project.keyed import KEYED_ONLY, VersionReader, keyed_query
 from lakesmith.project.layout import DraftReader
-from lakesmith.project.nearest import did_you_mean
 from lakesmith.project.python_query import PythonSettings, python_query
 from lakesmith.project.sources import SourceReader
 from lakesmith.project.table_parts import PartitionProblem, partition_field

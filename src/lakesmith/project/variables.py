@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lakesmith.errors import Place, Problem
-from lakesmith.project.nearest import did_you_mean
+from lakesmith.errors import Place, Problem, did_you_mean
 from lakesmith.project.yaml_reader import Document, YamlPath
 
 _REFERENCE = re.compile(r"\$?\$\{\s*([^{}\n]*?)\s*\}")

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from lakesmith.errors import Place, Problem, ProjectError
+from lakesmith.errors import Place, Problem, ProjectError, did_you_mean, nearest
 from lakesmith.project.declaring import (
     PATTERNS,
     Choice,
@@ -29,7 +29,6 @@ from lakesmith.project.declaring import (
     settings_of,
 )
 from lakesmith.project.definitions import Source, TableDefinition
-from lakesmith.project.nearest import did_you_mean, nearest
 from lakesmith.project.yaml_reader import Document, YamlPath, describe
 
 _OPTIONS: Final = "How files are read. All of it can be set in `_defaults.yaml`, too."

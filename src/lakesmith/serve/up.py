@@ -18,7 +18,7 @@ from lakesmith.execute.opened import Opened, read_project
 from lakesmith.execute.quarantine import bad_positions
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.execute.unforeseen import unforeseen
-from lakesmith.project.scratch import scratch_folder
+from lakesmith.project.files import scratch_folder
 from lakesmith.serve.arrivals import Arrivals
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.intake.segments import PATTERN, release_ids, remove_taken

@@ -21,7 +21,7 @@ from lakesmith.errors import EnvironmentProblem, LakesmithError
 from lakesmith.execute.events import EngineStarted, EngineStarting, Listener
 from lakesmith.execute.lake import Lake
 from lakesmith.project.definitions import Project
-from lakesmith.project.scratch import scratch_folder
+from lakesmith.project.files import scratch_folder
 from lakesmith.spark.iceberg.commits import use_naming
 from lakesmith.spark.iceberg.others import others_conf
 from lakesmith.spark.start.given import over_given

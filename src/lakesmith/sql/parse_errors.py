@@ -8,7 +8,7 @@ parser's own finding is given, without the names of its classes.
 import re
 from collections.abc import Iterator, Sequence
 
-from lakesmith.project.nearest import nearest
+from lakesmith.errors import nearest
 from lakesmith.sql.tokens import SqlParseError, Token, TokenKind, error_at, position
 from lakesmith.sql.words import KEYWORDS
 

@@ -103,7 +103,7 @@ def test_the_log_of_what_nobody_foresaw_is_where_it_is_said_to_be(
     cli("status", "--project", built.root)
     monkeypatch.setenv("LAKESMITH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(
-        "lakesmith.project.scratch.os.access", lambda path, _mode: built.root not in (path, *path.parents)
+        "lakesmith.project.files.os.access", lambda path, _mode: built.root not in (path, *path.parents)
     )
 
     def fail() -> None:

@@ -18,9 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from lakesmith.errors import LakesmithError, Problem, SourceError
+from lakesmith.errors import LakesmithError, Problem, SourceError, did_you_mean
 from lakesmith.project.definitions import KafkaSource
-from lakesmith.project.nearest import did_you_mean
 from lakesmith.redaction import are_hosts, library_message
 from lakesmith.sources.kafka.slices import Bounds, TopicState
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import functions as F
 
-from lakesmith.errors import Problem, RunError
+from lakesmith.errors import Problem, RunError, listed
 from lakesmith.execute.lake import LEDGER_PIN, Lake
-from lakesmith.project.nearest import listed
 from lakesmith.quoting import literal
 from lakesmith.sources.ledger import LedgerView
 from lakesmith.sources.ledger_view import hidden_path

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lakesmith.errors import EnvironmentProblem, Problem
-from lakesmith.project.scratch import user_cache
+from lakesmith.project.files import user_cache
 from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.whole_file import write_whole
 

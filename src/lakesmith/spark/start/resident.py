@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from lakesmith.project.scratch import own_temporary
+from lakesmith.project.files import own_temporary
 from lakesmith.spark.start.launch import DriverProcess, Gateway
 from lakesmith.spark.start.session_folder import SessionFolder
 from lakesmith.spark.start.versions import installed_spark

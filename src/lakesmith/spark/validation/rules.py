@@ -16,9 +16,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, NullType
 
-from lakesmith.errors import Problem, QualityError
+from lakesmith.errors import Problem, QualityError, did_you_mean, listed
 from lakesmith.project.definitions import OnBadRow, TableDefinition
-from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.quality.model import Rule
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.quarantine import REASONS

@@ -17,9 +17,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import NullType
 from pyspark.sql.window import WindowSpec
 
-from lakesmith.errors import RunError
+from lakesmith.errors import RunError, did_you_mean, listed
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, TableDefinition
-from lakesmith.project.nearest import did_you_mean, listed
 from lakesmith.quoting import quoted
 from lakesmith.spark.frames.comparable import comparable, has_equality, holds_maps, is_collated
 from lakesmith.spark.validation.key_versions import DELETE
