@@ -81,7 +81,7 @@ def test_a_run_of_a_slow_table_is_given_up_and_the_next_one_works(
     assert time.monotonic() - began < SOON
     with ProjectLock(shop.folder / ".lakesmith", "a look") as lock:
         assert lock.abandoned is None
-    (status,) = shop.status("silver.slow")
+    (status,) = shop.status("silver.slow").tables
     assert status.standing is not Standing.UP_TO_DATE
 
     sql.with_suffix(".py").unlink()
@@ -106,7 +106,7 @@ def test_what_was_about_to_be_published_is_not(shop: lakesmith.Lakehouse) -> Non
     with pytest.raises(KeyboardInterrupt):
         shop.run()
     faults.clear()
-    (status,) = shop.status("silver.slow")
+    (status,) = shop.status("silver.slow").tables
     assert status.standing is not Standing.UP_TO_DATE
     assert list(shop.run().published) == ["silver.slow"]
 
