@@ -83,7 +83,7 @@ def test_once_it_is_warm_small_inputs_are_looked_at_as_well(
     shop.run("bronze.*")
     kinds = {}
     for name, each in (("cold", lakesmith.open(shop.folder)), ("warm", shop)):
-        (forecast,) = each.plan("silver.cities")
+        (forecast,) = each.plan("silver.cities").tables
         assert isinstance(forecast.decision, TableStep)
         kinds[name] = forecast.decision.strategy
     assert kinds == {"cold": Strategy.FULL, "warm": Strategy.KEYS}
