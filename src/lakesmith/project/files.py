@@ -1,4 +1,6 @@
-"""Access to the files of a project, and folders for its caches and logs. Only this part of loading reads files."""
+"""Access to the files of a project, and folders for its caches and logs. Only this part of loading reads
+files.
+"""
 
 from __future__ import annotations
 
