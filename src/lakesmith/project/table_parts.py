@@ -214,7 +214,8 @@ class PythonQuery:
     """The table for each parameter of the function, such as `{orders: bronze.orders}`. A parameter that is
     not here names its table itself, with two underscores: `bronze__orders`."""
     deterministic: bool = setting(usual=False)
-    """Your declaration that the function always gives the same rows for the same inputs."""
+    """Your declaration that the function always gives the same rows for the same inputs. Without it: full
+    refreshes."""
 
 
 WATERMARK_FORMS: Final = Choice(
