@@ -1,6 +1,4 @@
-"""Access to the files of a project, and folders for its caches and logs. Only this part of loading reads
-files.
-"""
+"""Access to a project's files, and folders for its caches and logs. Only this part of loading reads files."""
 
 from __future__ import annotations
 
