@@ -11,8 +11,7 @@ from lakesmith.project.declaring import Rows, duration, setting
 from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.project.loaded import LoadedProject
 from lakesmith.project.loader import parse_project
-from lakesmith.project.reference.json_schema import json_schema
-from lakesmith.project.reference.pages import section
+from lakesmith.project.reference.pages import json_schema, section
 from lakesmith.project.tables import TableBuilder
 from lakesmith.project.written import defaults_model, model_of
 from memory_files import MemoryFiles

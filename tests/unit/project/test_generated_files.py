@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from lakesmith.project.reference.json_schema import FOLDER, MODELS, json_schema, schema_texts
-from lakesmith.project.reference.pages import pages
+from lakesmith.project.reference.pages import FOLDER, MODELS, json_schema, pages, schema_texts
 from lakesmith.project.yaml_reader import read_yaml
 
 ROOT = Path(__file__).parents[3]
@@ -16,7 +15,9 @@ ROOT = Path(__file__).parents[3]
 def test_schemas_are_as_the_models_are(name: str) -> None:
     found = (FOLDER / name).read_text(encoding="utf-8")
 
-    assert found == schema_texts()[name], "make them again: python -m lakesmith.project.reference.json_schema"
+    assert found == schema_texts()[name], (
+        "make them again: python -m lakesmith.project.reference.pages docs/reference"
+    )
 
 
 @pytest.mark.parametrize("name", pages())

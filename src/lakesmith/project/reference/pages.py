@@ -1,12 +1,14 @@
-"""The reference pages of the project's files, rendered as Markdown from the declared settings.
+"""JSON Schemas for editors and reference pages in Markdown, made from the declared settings.
 
-``python -m lakesmith.project.reference.pages docs/reference`` writes them into that folder.
+``python -m lakesmith.project.reference.pages docs/reference`` writes the pages into that folder, and the
+schemas into the package's folder ``schemas/``.
 """
 
 from __future__ import annotations
 
 import enum
 import inspect
+import json
 import re
 import sys
 import textwrap
@@ -223,11 +225,34 @@ def _either(kinds: Iterable[Any]) -> Iterator[str]:
         yield from _words(kind)
 
 
+FOLDER: Final = Path(__file__).parents[2] / "schemas"
+MODELS: Final[dict[str, type[BaseModel]]] = {
+    "project.schema.json": model_of(ProjectForm),
+    "table.schema.json": model_of(TableDefinition),
+    "defaults.schema.json": defaults_model(),
+}
+
+
+def json_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Returns the schema of a file (JSON Schema 2020-12), as data."""
+    schema = model.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def schema_texts() -> dict[str, str]:
+    """Returns file names and the texts of the files."""
+    return {
+        name: json.dumps(json_schema(model), indent=2, ensure_ascii=False) + "\n"
+        for name, model in MODELS.items()
+    }
+
+
 def main(folder: str) -> None:
-    """Writes the pages into a folder."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
-        (Path(folder) / name).write_text(text, encoding="utf-8")
+    """Writes the pages into a folder, and the schemas into the package."""
+    for where, texts in ((Path(folder), pages()), (FOLDER, schema_texts())):
+        where.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (where / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
