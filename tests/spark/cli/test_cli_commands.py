@@ -70,7 +70,12 @@ def shop(
     harness = Harness(root, session, files)
 
     def open_engine(
-        lake: Lake, _lock: ProjectLock, _listener: Listener, _little: bool, _keep: object = None
+        lake: Lake,
+        _lock: ProjectLock,
+        _listener: Listener,
+        _little: bool,
+        _keep: object = None,
+        _given: object = None,
     ) -> SparkEngine:
         return SparkEngine(harness.handle, lake)
 
