@@ -40,11 +40,13 @@ soak: $(VENV)/installed  ## random histories and kills, round after round, for a
 versions: $(VENV)/installed  ## the conformance suite with older versions of Spark and Iceberg: make versions VERSION=4.0.2
 	$(BIN)/python scripts/versions.py $(VERSION)
 
-check: $(VENV)/installed  ## style, types, and the order of imports
+check: $(VENV)/installed docs  ## style, types, the order of imports, sizes, words, and the documentation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/words.py
+	$(BIN)/python scripts/house.py
 
 walks: $(VENV)/installed  ## runs the commands of the examples' READMEs and of the tutorial, and compares what they print
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/refresh_outputs.py --check examples/* docs/tutorial.md

@@ -48,12 +48,7 @@ def merge_once(way: str, work: Path) -> None:
     from lakesmith.spark.start.attempts import attempts, first_that_works
     from lakesmith.spark.start.class_archive import archive_for
     from lakesmith.spark.start.jars import cache_folder
-    from lakesmith.spark.start.settings import (
-        SessionSettings,
-        launch_plan,
-        local_catalog_conf,
-        session_conf,
-    )
+    from lakesmith.spark.start.settings import SessionSettings, launch_plan, local_catalog_conf, session_conf
 
     root = work.resolve()
     settings = SessionSettings(

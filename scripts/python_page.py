@@ -1,4 +1,5 @@
-"""Writes the calls of ``Lakehouse`` into docs/python.md, from their docstrings, below the text that is written by hand.
+"""Writes the calls of ``Lakehouse`` into docs/python.md, from their docstrings, below the text that is
+written by hand.
 
     python scripts/python_page.py docs/python.md
 

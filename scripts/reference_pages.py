@@ -17,7 +17,7 @@ from typing import Any, Final, get_args, get_origin
 from typer.main import get_command
 
 from lakesmith.cli import commands
-from lakesmith.error_codes import ErrorCode, error_codes
+from lakesmith.errors import ErrorCode, error_codes
 
 _COMMON: Final = ("project", "target", "json")
 _KINDS: Final = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
@@ -54,8 +54,8 @@ _ERRORS: Final = """# Errors
 <!-- generated: python scripts/reference_pages.py docs/reference -->
 
 A message has up to five parts: the code with the place (file and line) and what is wrong, what was
-expected, what was found, and what to do. `lakesmith explain LS601` prints the entry of a code. A code never changes
-its meaning.
+expected, what was found, and what to do. `lakesmith explain LS601` prints the entry of a code. A code never
+changes its meaning.
 """
 _GROUPS: Final = {
     "1": ("The project's files", 2),

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Self
 
 
@@ -154,3 +156,22 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) 
     """Returns a hint: ``did you mean key?``, or ``otherwise``."""
     found = nearest(name, known)
     return f"did you mean {found}?" if found else otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCode:
+    """An error code such as LS101. The three texts are whole sentences; ``fix`` says what the user does."""
+
+    code: str
+    meaning: str
+    cause: str
+    fix: str
+
+
+@cache
+def error_codes() -> dict[str, ErrorCode]:
+    """Returns every error code, in the order of their numbers, from ``error_codes.toml``."""
+    import tomllib  # No command but explain reads the table.
+
+    text = Path(__file__).with_name("error_codes.toml").read_text(encoding="utf-8")
+    return {code: ErrorCode(code, **entry) for code, entry in tomllib.loads(text).items()}

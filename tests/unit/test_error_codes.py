@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import lakesmith
-from lakesmith.error_codes import error_codes
+from lakesmith.errors import error_codes
 
 SOURCE = Path(lakesmith.__file__).parent
 

@@ -10,16 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lakesmith.api.access import Access
-from lakesmith.api.erasure_work import (
-    Done,
-    Listener,
-    Work,
-    clean_places,
-    do,
-    find_in_landing,
-    walk,
-    ways,
-)
+from lakesmith.api.erasure_work import Done, Listener, Work, clean_places, do, find_in_landing, walk, ways
 from lakesmith.api.results import Change, Heads
 from lakesmith.catalog.state import MAIN
 from lakesmith.errors import RunError, StateError

@@ -12,8 +12,7 @@ from lakesmith.api.reading import input_to_dict, table_to_dict
 from lakesmith.api.words import count
 from lakesmith.catalog.history import account_in_words
 from lakesmith.catalog.state import TableState
-from lakesmith.error_codes import error_codes
-from lakesmith.errors import UsageError
+from lakesmith.errors import UsageError, error_codes
 from lakesmith.execute.decide import around
 from lakesmith.execute.refresh import Refresh, refresh_of
 from lakesmith.execute.status import InputPosition, Standing, TableStatus, statuses

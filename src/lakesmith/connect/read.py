@@ -25,11 +25,7 @@ ASKED_FOR_SECONDS = 10.0
 
 
 def read_lake(
-    engine: Engine,
-    root: Path,
-    target: str | None,
-    patterns: Sequence[str],
-    opened: Callable[[], Catalog],
+    engine: Engine, root: Path, target: str | None, patterns: Sequence[str], opened: Callable[[], Catalog]
 ) -> Lake:
     """Returns the facts about the target's lake that ``engine`` needs.
 

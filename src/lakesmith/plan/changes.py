@@ -35,10 +35,7 @@ class Change:
 
 
 def changes_of(
-    decision: Decision,
-    facts: TableFacts,
-    outlook: Outlook | None = None,
-    given: Sequence[str] | None = None,
+    decision: Decision, facts: TableFacts, outlook: Outlook | None = None, given: Sequence[str] | None = None
 ) -> tuple[Change, ...]:
     """Returns the changes of a table's structure that its next batch makes, or would make if approved.
 

@@ -128,10 +128,7 @@ def held_back(
 
 
 def _held_by(
-    reader: TableName,
-    state: TableState,
-    needs: Mapping[TableName, set[int]],
-    at: tuple[int, Maintenance],
+    reader: TableName, state: TableState, needs: Mapping[TableName, set[int]], at: tuple[int, Maintenance]
 ) -> HeldBack | None:
     others = set[int]().union(*(snapshots for name, snapshots in needs.items() if name != reader))
     for_it = needs[reader].intersection(old_snapshots(state, others, *at))

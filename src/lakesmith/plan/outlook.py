@@ -66,11 +66,7 @@ def expected_move(outlook: Outlook) -> Move:
     """Returns what a waiting table will do to its rows, as far as its outlook shows."""
     if outlook.strategy is Strategy.FULL:
         return Move.APPENDS if outlook.replaces is None else Move.REBUILDS
-    known = {
-        Strategy.APPEND: Move.APPENDS,
-        Strategy.KEYS: Move.CHANGES,
-        Strategy.ADVANCE: Move.NOTHING,
-    }
+    known = {Strategy.APPEND: Move.APPENDS, Strategy.KEYS: Move.CHANGES, Strategy.ADVANCE: Move.NOTHING}
     return (
         known.get(outlook.strategy, Move.APPENDS_OR_CHANGES) if outlook.strategy else Move.APPENDS_OR_CHANGES
     )

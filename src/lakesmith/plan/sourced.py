@@ -10,14 +10,7 @@ from lakesmith.errors import Problem
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.format_version import format_problem
 from lakesmith.plan.settings import with_renamings
-from lakesmith.plan.steps import (
-    Decision,
-    FileIntake,
-    Refused,
-    Strategy,
-    TableStep,
-    UpToDate,
-)
+from lakesmith.plan.steps import Decision, FileIntake, Refused, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import Column, TableDefinition, TableName
 from lakesmith.sources.bad_files import BadFile
 from lakesmith.sources.columns.types import column_changes, known_columns

@@ -111,12 +111,7 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
     if not files.exists(PROJECT_FILE):
         hint = "go to the project's folder or name it with --project; lakesmith init creates one"
         raise ProjectError.of(
-            "LS119",
-            "no lakesmith project here",
-            Place(PROJECT_FILE),
-            PROJECT_FILE,
-            "no such file",
-            hint,
+            "LS119", "no lakesmith project here", Place(PROJECT_FILE), PROJECT_FILE, "no such file", hint
         )
     document = read_yaml(files.read(PROJECT_FILE), PROJECT_FILE)
     chosen = _chosen(document, target)

@@ -341,7 +341,6 @@ def _form_of_source(value: Any) -> str:
 
 
 SOURCE_FORMS: Final = Choice(
-    {"one source": SourceForm, "named sources": mapping(Name, SourceForm)},
-    _form_of_source,
+    {"one source": SourceForm, "named sources": mapping(Name, SourceForm)}, _form_of_source
 )
 """``source:`` of a table: one source, or several by their names."""

@@ -112,13 +112,7 @@ class TableBuilder(DraftReader):
         draft, bad = self.draft, self.find("on_bad_row")
         takes_bad = bad is not None and bad.value is OnBadRow.QUARANTINE
         reader = SourceReader(
-            draft.files.name,
-            draft.own,
-            draft.defaults,
-            columns,
-            takes_bad,
-            avro_schema,
-            self.problems,
+            draft.files.name, draft.own, draft.defaults, columns, takes_bad, avro_schema, self.problems
         )
         return reader.sources(), list(reader.places())
 

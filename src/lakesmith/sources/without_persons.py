@@ -26,10 +26,7 @@ from lakesmith.sources.formats.text import decode
 from lakesmith.sources.shape import UnreadableFile
 
 _UNPACK: Final[dict[str, Callable[[bytes], bytes]]] = {".gz": gzip.decompress, ".bz2": bz2.decompress}
-_STARTS: Final[dict[bytes, Callable[[bytes], bytes]]] = {
-    b"\x1f\x8b": gzip.decompress,
-    b"BZh": bz2.decompress,
-}
+_STARTS: Final[dict[bytes, Callable[[bytes], bytes]]] = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress}
 _PACK: Final[dict[str, Callable[[bytes], bytes]]] = {
     ".gz": lambda content: gzip.compress(content, mtime=0),
     ".bz2": bz2.compress,

@@ -11,12 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lakesmith.sql.functions import nondeterministic
-from lakesmith.sql.model import (
-    Notice,
-    Output,
-    ShapeKind,
-    SqlAnalysis,
-)
+from lakesmith.sql.model import Notice, Output, ShapeKind, SqlAnalysis
 from lakesmith.sql.tokens import SqlParseError
 
 if TYPE_CHECKING:

@@ -22,7 +22,9 @@ def record(batch: int) -> Record:
 
 @dataclass
 class Past:
-    """Builds a ``TableState`` commit by commit: sequence numbers count up, each commit an hour after the last."""
+    """Builds a ``TableState`` commit by commit: sequence numbers count up, each commit an hour after the
+    last.
+    """
 
     snapshots: dict[int, Snapshot]
     refs: dict[str, int]
@@ -45,7 +47,9 @@ class Past:
             self.published.append((snapshot_id, len(self.snapshots) * HOUR_MS))
 
     def state(self, expired: tuple[int, ...] = (), tags: Mapping[str, int] | None = None) -> TableState:
-        """The table as it is now, without the expired snapshots. As Iceberg does, the log begins after the last of them."""
+        """The table as it is now, without the expired snapshots. As Iceberg does, the log begins after the
+        last of them.
+        """
         log = list(self.published)
         for index in reversed(range(len(log))):
             if log[index][0] in expired:
@@ -83,7 +87,9 @@ AsNobody = Callable[[Path, Callable[[], object]], str]
 
 @pytest.fixture
 def as_nobody() -> AsNobody:
-    """Runs an action in a process that may read a folder and not write it; the answer is its repr, or its error."""
+    """Runs an action in a process that may read a folder and not write it; the answer is its repr, or its
+    error.
+    """
     return _as_nobody
 
 

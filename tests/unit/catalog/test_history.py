@@ -27,7 +27,9 @@ NOW = EPOCH + timedelta(hours=10)
 
 @pytest.fixture
 def busy(past: Past) -> TableState:
-    """Hours 1 to 9: batch 1 (2), a foreign append (3), batch 2 (5), a compaction (6), back to batch 1 (at 6), batch 3 (8)."""
+    """Hours 1 to 9: batch 1 (2), a foreign append (3), batch 2 (5), a compaction (6), back to batch 1 (at 6),
+    batch 3 (8).
+    """
     past.commit("append", branch="work", total_records=12)
     past.move("main", past.commit("append", batch=1, branch="work", total_records=12))
     past.commit("append", total_records=15, added_records=3)
@@ -130,7 +132,8 @@ def test_an_account_that_changed_nothing() -> None:
 def test_an_account_of_versions() -> None:
     account = Account(read=9, inserted=3, updated=2, filtered=1, versions=Versions(4, 2, 1), rows_after=12)
     assert account_in_words(account) == (
-        "read 9: 4 opened a row, 2 continued one, 1 closed one, 1 filtered; rows: 3 inserted, 2 updated; 12 rows now"
+        "read 9: 4 opened a row, 2 continued one, 1 closed one, 1 filtered; rows: 3 inserted, 2 updated; 12 "
+        "rows now"
     )
     again = Account(read=2, superseded=2, versions=Versions(), rows_after=12)
     assert account_in_words(again) == "read 2: 2 superseded; 12 rows now"

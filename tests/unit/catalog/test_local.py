@@ -57,7 +57,9 @@ def test_reading_makes_nothing(catalog: LocalCatalog) -> None:
 
 
 def test_a_catalog_that_spark_is_just_making_has_no_types_yet(filled: LocalCatalog) -> None:
-    """It makes the table as the first version of the schema had it, and adds the column in a second statement."""
+    """It makes the table as the first version of the schema had it, and adds the column in a second
+    statement.
+    """
     with closing(sqlite3.connect(filled.db)) as connection:
         connection.execute("ALTER TABLE iceberg_tables DROP COLUMN iceberg_type")
     assert filled.names("bronze") == ("orders",)

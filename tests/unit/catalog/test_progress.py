@@ -162,7 +162,9 @@ def test_a_foreign_append_after_the_compactions_is_refused_too(past: Past) -> No
 
 
 def test_foreign_rollback_compaction_and_expiry_is_not_taken_for_compaction(past: Past) -> None:
-    """Batch 2 changed no row count; it was rolled back, main compacted, the old snapshots expired; the tag survives."""
+    """Batch 2 changed no row count; it was rolled back, main compacted, the old snapshots expired; the tag
+    survives.
+    """
     first = publish(past, 1, rows=5)
     publish(past, 2, rows=5)
     past.move("main", first)

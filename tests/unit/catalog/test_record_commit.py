@@ -1,4 +1,6 @@
-"""A record's snapshot written without a JVM, on a catalog made by hand; what Iceberg makes of it is tested with Spark."""
+"""A record's snapshot written without a JVM, on a catalog made by hand; what Iceberg makes of it is tested
+with Spark.
+"""
 
 import json
 import sqlite3

@@ -1,4 +1,6 @@
-"""The README and the pages are true: transcripts are those of the walks that are run, links lead somewhere."""
+"""The README and the pages are true: transcripts are those of the walks that are run, links lead
+somewhere.
+"""
 
 import re
 from pathlib import Path

@@ -23,7 +23,9 @@ def data() -> ModuleType:
 
 
 def batches(data: ModuleType, folder: Path, odd: float) -> dict[str, list[Change]]:
-    """Four batches of 500; for each key the (batch, op, time) of its changes in the order of their delivery."""
+    """Four batches of 500; for each key the (batch, op, time) of its changes in the order of their
+    delivery.
+    """
     changes = data.Changes(rows=300, seed=7, odd=odd)
     keys: dict[str, list[Change]] = {}
     for number in range(4):

@@ -1,4 +1,6 @@
-"""The invoice generator keeps its promises: the same call the same files, changes out of order as they really come."""
+"""The invoice generator keeps its promises: the same call the same files, changes out of order as they really
+come.
+"""
 
 from collections import defaultdict
 from datetime import datetime
@@ -115,7 +117,7 @@ def test_bad_rows_are_as_many_as_asked_and_alone_with_their_key() -> None:
 
 
 def test_deletes_carry_their_key_and_nothing_else() -> None:
-    deletes = [row for arrival in arrivals() for row in arrival.rows if row[0] == "D"]  # type: ignore[attr-defined]
+    deletes = [row for arrival in arrivals() for row in arrival.rows if row[0] == "D"]
 
     assert deletes and all(set(row[4:]) == {""} and len(row) == len(generate.HEADER) for row in deletes)
 

@@ -1,4 +1,6 @@
-"""The order generator keeps its promises: the same call the same files, with the oddities of real deliveries."""
+"""The order generator keeps its promises: the same call the same files, with the oddities of real
+deliveries.
+"""
 
 import csv
 from collections import Counter

@@ -1,4 +1,6 @@
-"""The transcripts in READMEs are run, compared without what always differs, and renewed where they are no longer true."""
+"""The transcripts in READMEs are run, compared without what always differs, and renewed where they are no
+longer true.
+"""
 
 import subprocess
 import sys

@@ -1,4 +1,6 @@
-"""The wheel of a working tree in which the examples were tried out: what is in it is what is in one of a fresh tree."""
+"""The wheel of a working tree in which the examples were tried out: what is in it is what is in one of a
+fresh tree.
+"""
 
 import shutil
 import subprocess

@@ -1,4 +1,6 @@
-"""A lake and an engine in memory: what planning and running are given where no file and no Spark is asked for."""
+"""A lake and an engine in memory: what planning and running are given where no file and no Spark is asked
+for.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ def _new(name: TableName) -> TableState:
 
 @dataclass
 class MemoryEngine:
-    """Does steps in memory. ``before[table]`` are called one after the other, one at each try, and may raise."""
+    """Does steps in memory. ``before[table]`` are called one after the other, one at each try, and may
+    raise.
+    """
 
     lake: MemoryLake
     before: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
@@ -138,7 +142,9 @@ class MemoryEngine:
 
 
 def project_of(root: Path, **tables: str) -> tuple[Project, Graph]:
-    """A project of tables by name with two underscores: ``files`` makes it a sourced one, anything else is its query."""
+    """A project of tables by name with two underscores: ``files`` makes it a sourced one, anything else is
+    its query.
+    """
     root.mkdir(parents=True, exist_ok=True)
     (root / "lakesmith.yaml").write_text("name: shop\n")
     for name, query in tables.items():

@@ -1,4 +1,6 @@
-"""The walk over the tables: their order, what a failure holds up and what it does not, and when a batch is done again."""
+"""The walk over the tables: their order, what a failure holds up and what it does not, and when a batch is
+done again.
+"""
 
 import threading
 from collections import Counter
@@ -293,7 +295,9 @@ def test_what_is_up_to_date_for_sure_is_looked_at_once(shop: Shop, monkeypatch: 
 
 
 def test_what_reads_a_table_that_was_refused_is_looked_at_again(shop: Shop) -> None:
-    """What was wrong with the one may be gone by the time it is its turn, and then there is work for the other."""
+    """What was wrong with the one may be gone by the time it is its turn, and then there is work for the
+    other.
+    """
     run(shop)
     name = TableName("bronze", "orders")
     shop.lake.problems[name] = Problem("LS410", "a file changed")

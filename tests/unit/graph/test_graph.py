@@ -143,7 +143,8 @@ def test_columns_pass_through_stars() -> None:
         sourced("a.t", "x", "y"),
         sql(
             "b.t",
-            "SELECT * EXCEPT (y, _source_file, _source_position, _source_modified_at, _ingested_at, _batch) FROM a.t",
+            "SELECT * EXCEPT (y, _source_file, _source_position, _source_modified_at, _ingested_at, _batch) "
+            "FROM a.t",
         ),
         sql("c.t", "SELECT *, 1 AS one FROM b.t"),
     )
@@ -209,7 +210,8 @@ def test_every_unknown_name_is_told_with_the_nearest() -> None:
         (
             "LS201",
             "no table is called gold.x*",
-            "the tables are bronze.customers, bronze.orders, bronze.z_report, gold.a_cities, silver.customers, silver.orders",
+            "the tables are bronze.customers, bronze.orders, bronze.z_report, gold.a_cities, "
+            "silver.customers, silver.orders",
         ),
     ]
 

@@ -20,7 +20,8 @@ def write(root: Path, files: dict[str, str]) -> Path:
 
 
 RIGHT = {
-    "tables/bronze/orders.yaml": "source: {files: {path: a/, format: csv}}\ncolumns: {id: int, at: timestamp}\n",
+    "tables/bronze/orders.yaml": "source: {files: {path: a/, format: csv}}\ncolumns: {id: int, at: "
+    "timestamp}\n",
     "tables/silver/orders.yaml": "from: bronze.orders\nkey: [id]\nlatest_by: [at]\ndelete_when: id < 0\n",
     "tables/gold/number.sql": "SELECT count(*) AS n FROM silver.orders",
 }
@@ -87,7 +88,8 @@ def test_a_second_load_does_without_the_slow_imports(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from lakesmith.graph.graph import load\n"
         f"project, graph = load(Path({str(tmp_path)!r}), environ={{}})\n"
-        "print(len(project.tables), [m for m in ('sqlglot', 'pydantic', 'ruamel.yaml', 'pyspark') if m in sys.modules])"
+        "print(len(project.tables), [m for m in ('sqlglot', 'pydantic', 'ruamel.yaml', 'pyspark') if m in "
+        "sys.modules])"
     )
 
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -1,4 +1,6 @@
-"""A setting that is declared once is validated, documented, explained and, if it decides rows, in the fingerprint."""
+"""A setting that is declared once is validated, documented, explained and, if it decides rows, in the
+fingerprint.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -57,7 +59,8 @@ def test_it_is_read_from_the_nearest_file() -> None:
     ("written", "problem"),
     [
         ("grain: week", "LS105 grain has a wrong value, one of day, hour, the text 'week'"),
-        ("patience: long", "LS105 patience is not a valid duration, a number and a unit: 30 seconds, 5 minutes, 2 hours, 1 day, 'long'"),
+        ("patience: long", "LS105 patience is not a valid duration, a number and a unit: 30 seconds, 5 "
+                           "minutes, 2 hours, 1 day, 'long'"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_a_problem_at_its_line(written: str, problem: str) -> None:
@@ -77,7 +80,7 @@ def test_it_is_in_the_schemas_and_in_the_reference() -> None:
 def test_one_that_decides_rows_is_in_the_fingerprint() -> None:
     table = read("").project.table(PRICES)
     usual = TableDefinition(table.name, table.place, query=table.query)
-    hourly, patient = replace(table, grain="hour"), replace(table, patience_seconds=1.0)  # type: ignore[call-arg]
+    hourly, patient = replace(table, grain="hour"), replace(table, patience_seconds=1.0)
     assert definition_fingerprint(table) == definition_fingerprint(patient) == definition_fingerprint(usual)
     assert definition_fingerprint(hourly) != definition_fingerprint(table)
     assert definition_parts(hourly).keys() - definition_parts(table).keys() == {"grain"}

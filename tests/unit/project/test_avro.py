@@ -15,6 +15,11 @@ def types(*field_types: Any) -> list[str | None]:
     return [column.type for column in avro_columns(text, "x.avsc")]
 
 
+def record(name: str, *fields: Any) -> dict[str, Any]:
+    """Returns an Avro record of these fields."""
+    return {"type": "record", "name": name, "fields": [*fields]}
+
+
 @pytest.mark.parametrize(
     ("avro", "spark"),
     [
@@ -60,7 +65,8 @@ def test_named_types_can_be_used_again() -> None:
 
 
 def test_columns_keep_their_documentation_and_line_and_are_not_required() -> None:
-    text = '{"type": "record", "name": "r", "fields": [\n  {"name": "a", "type": "int", "doc": "one"},\n  {"name":"b", "type": "int"}\n]}'
+    fields = '{"name": "a", "type": "int", "doc": "one"},\n  {"name":"b", "type": "int"}'
+    text = '{"type": "record", "name": "r", "fields": [\n  ' + fields + "\n]}"
 
     found = avro_columns(text, "x.avsc")
 
@@ -129,9 +135,13 @@ ENUM = {"type": "enum", "name": "e", "symbols": ["A", "B"], "default": "B"}
             "CAST('-1.00' AS decimal(4,2))",
         ),
         ({"type": "array", "items": "int"}, [], "CAST(array() AS array<int>)"),
-        ({"type": "map", "values": ["null", "int"]}, {"k": None}, "CAST(map('k', CAST(NULL AS int)) AS map<string,int>)"),
         (
-            {"type": "record", "name": "p", "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": ENUM, "default": "B"}]},
+            {"type": "map", "values": ["null", "int"]},
+            {"k": None},
+            "CAST(map('k', CAST(NULL AS int)) AS map<string,int>)",
+        ),
+        (
+            record("p", {"name": "x", "type": "int"}, {"name": "y", "type": ENUM, "default": "B"}),
             {"x": 1},
             "CAST(named_struct('x', CAST(1 AS int), 'y', CAST('B' AS string)) AS struct<x:int,y:string>)",
         ),
@@ -146,8 +156,11 @@ def test_defaults(kind: Any, default: Any, sql: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "default"),
-    [("int", "5"), ("int", 1.5), ("boolean", 1), ("string", 5), ("bytes", "\u0100"), (ENUM, 1), ({"type": "array", "items": "int"}, ["x"])],
-)  # fmt: skip
+    [
+        *[("int", "5"), ("int", 1.5), ("boolean", 1), ("string", 5), ("bytes", "\u0100"), (ENUM, 1)],
+        ({"type": "array", "items": "int"}, ["x"]),
+    ],
+)
 def test_a_default_that_is_no_value_of_its_type_is_refused(kind: Any, default: Any) -> None:
     text = json.dumps(
         {"type": "record", "name": "r", "fields": [{"name": "f", "type": kind, "default": default}]}

@@ -1,7 +1,8 @@
 """Wrong projects: every problem is told at once, each with its code, its own line, and what to do.
 
-The cases stand in ``bad/``. A case begins with ``#### title``, a file of the project with ``@ path``, and what is expected with
-``@ problems``. A project that does not show its ``lakesmith.yaml`` has the usual one; if its text is ``missing``, it has none.
+The cases stand in ``bad/``. A case begins with ``#### title``, a file of the project with ``@ path``, and
+what is expected with ``@ problems``. A project that does not show its ``lakesmith.yaml`` has the usual one;
+if its text is ``missing``, it has none.
 """
 
 import re

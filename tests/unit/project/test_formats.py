@@ -1,4 +1,6 @@
-"""The table of formats: every one has its line, and each option that depends on the format is one of a source."""
+"""The table of formats: every one has its line, and each option that depends on the format is one of a
+source.
+"""
 
 import pytest
 

@@ -277,7 +277,8 @@ def test_the_nearest_defaults_win_and_are_named() -> None:
         {
             "lakesmith.yaml": "name: shop\ndefaults:\n  owner: everyone\n  tags: [a]\n  on_bad_row: fail\n",
             "tables/_defaults.yaml": "tags: [b]\n",
-            "tables/bronze/_defaults.yaml": "source: {files: {format: json, min_age: 1 hour}}\nowner: ingest\n",
+            "tables/bronze/_defaults.yaml": "source: {files: {format: json, min_age: 1 hour}}\nowner: "
+            "ingest\n",
             "tables/bronze/web/_defaults.yaml": "source:\n  files:\n    min_age: 2 hours\n",
             "tables/bronze/web/orders.yaml": "source: {files: {path: a/}}\non_bad_row: quarantine\n",
         }
@@ -358,7 +359,8 @@ def test_variables_are_filled_in_everywhere() -> None:
         {
             "lakesmith.yaml": "name: shop\nvars: {day: 2024-01-01, n: 5, live: true}\n",
             "tables/bronze/orders.yaml": "source: {files: {path: 'in/${vars.day}/', format: csv}}",
-            "tables/silver/a.sql": "SELECT '${vars.day}' AS d, ${ vars.n } AS n, ${vars.live} AS l, '$${vars.n}' AS t",
+            "tables/silver/a.sql": "SELECT '${vars.day}' AS d, ${ vars.n } AS n, ${vars.live} AS l, "
+            "'$${vars.n}' AS t",
         }
     )
 
@@ -412,7 +414,8 @@ vars: {place: shop, landing: in}
 targets:
   local:
   prod:
-    catalog: {type: glue, s3.endpoint: "http://here", client.region: eu-west-1, s3.secret-access-key: "${SECRET}"}
+    catalog:
+      {type: glue, s3.endpoint: "http://here", client.region: eu-west-1, s3.secret-access-key: "${SECRET}"}
     vars: {landing: "s3://${vars.place}-${STAGE}/in"}
     namespaces: {prefix: shop_, layers: {bronze: raw}}
 default_target: local

@@ -1,4 +1,6 @@
-"""``maintain:`` in a project's files: each setting by the nearest file that has it, and what is wrong is told."""
+"""``maintain:`` in a project's files: each setting by the nearest file that has it, and what is wrong is
+told.
+"""
 
 from collections.abc import Mapping
 
@@ -35,7 +37,8 @@ def test_without_a_word_it_is_the_usual() -> None:
 
 def test_every_setting() -> None:
     text = (
-        "maintain:\n  target_file_size: 64 MiB\n  strategy: z-order\n  columns: [city, day]\n  older_than: 30 days\n"
+        "maintain:\n  target_file_size: 64 MiB\n  strategy: z-order\n  columns: [city, day]\n  older_than: "
+        "30 days\n"
         "  retain_last: 7\n  orphans: {older_than: 4 days, remove: true}\n  schedule: {every: 6 h}\n"
     )
     assert maintenance(text) == Maintenance(
@@ -67,7 +70,8 @@ def test_the_columns_of_a_folder_do_not_concern_a_table_that_packs() -> None:
 @pytest.mark.parametrize(
     ("written", "line"),
     [
-        ("target_file_size: large", "LS105 tables/bronze/orders.yaml:2: target_file_size is not a valid size"),
+        ("target_file_size: large", "LS105 tables/bronze/orders.yaml:2: target_file_size is not a valid "
+                                    "size"),
         ("target_file_size: 3 B", "LS105 tables/bronze/orders.yaml:2: target_file_size is too small"),
         ("older_than: soon", "LS105 tables/bronze/orders.yaml:2: older_than is not a valid duration"),
         ("orphans: {older_than: 1 h}", "LS105 tables/bronze/orders.yaml:2: older_than is too small"),

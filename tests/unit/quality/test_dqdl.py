@@ -63,7 +63,8 @@ PREDICATES = {
     ),
     "keywords, in small letters too": (
         'ColumnValues "s" in [null, EMPTY, whitespaces_only]',
-        r"coalesce(CAST(`s` AS STRING) = '' OR CAST(`s` AS STRING) RLIKE '(?U)\\A\\s+\\z' OR `s` IS NULL, false)",
+        r"coalesce(CAST(`s` AS STRING) = '' OR CAST(`s` AS STRING) RLIKE '(?U)\\A\\s+\\z' OR `s` IS NULL, "
+        r"false)",
     ),
     "NULL": ('ColumnValues "s" = NULL', "coalesce(`s` IS NULL, false)"),
     "not NULL": ('ColumnValues "s" != NULL', "coalesce(`s` IS NOT NULL, false)"),
@@ -73,7 +74,8 @@ PREDICATES = {
     ),
     "not between is exclusive too": (
         'ColumnValues "d" not between "2024-01-01" and "2024-02-01"',
-        "coalesce(try_cast(`d` AS DATE) <= DATE'2024-01-01' OR try_cast(`d` AS DATE) >= DATE'2024-02-01', false)",
+        "coalesce(try_cast(`d` AS DATE) <= DATE'2024-01-01' OR try_cast(`d` AS DATE) >= DATE'2024-02-01', "
+        "false)",
     ),
     "a date beside a string is a string": (
         'ColumnValues "d" in ["2024-01-31", "never"]',
@@ -133,7 +135,8 @@ Rules = [  # an opening
     rules = parse_rules(text, PLACE)
     assert [rule.text for rule in rules] == [
         'IsComplete "email"',
-        """(ColumnValues "price" > 0 where "op  <> 'D'") and (ColumnLength "name"<5) and (IsComplete "price")""",
+        """(ColumnValues "price" > 0 where "op  <> 'D'") and """
+        """(ColumnLength "name"<5) and (IsComplete "price")""",
         'ColumnValues "s" = "two  spaces # no comment"',
     ]
     assert [str(rule.place) for rule in rules] == [
@@ -159,9 +162,11 @@ def test_line_ends_of_other_systems() -> None:
 SOUP = st.lists(
     st.sampled_from(
         [
-            "Rules", "=", "[", "]", "(", ")", ",", "\n", "and", "or", "not", "in", "between", "matches", "where", "with", "labels",
-            "threshold", "now()", "-", "5", "1.5", "NULL", "EMPTY", '"a"', '"2024-01-31"', '"', "$x", "!=", ">", "# c\n", "\\", "é",
-            "IsComplete", "ColumnValues", "ColumnLength", "RowCount", 'IsComplete "a"', 'ColumnValues "b" = 1', "Analyzers",
+            "Rules", "=", "[", "]", "(", ")", ",", "\n", "and", "or", "not", "in", "between", "matches",
+            "where", "with", "labels", "threshold", "now()", "-", "5", "1.5", "NULL", "EMPTY", '"a"',
+            '"2024-01-31"', '"', "$x", "!=", ">", "# c\n", "\\", "é",
+            "IsComplete", "ColumnValues", "ColumnLength", "RowCount", 'IsComplete "a"', "Analyzers",
+            'ColumnValues "b" = 1',
         ]
     )
 )  # fmt: skip

@@ -135,7 +135,8 @@ Analyzers = [ RowCount ]""",
         ["LS185 t.yaml:10: EMPTY is a keyword for strings"],
     ),
     "bounds that nothing is between": (
-        'Rules = [ ColumnValues "a" between 2 and 2.0, ColumnValues "d" between "2024-02-01" and "2024-01-01" ]',
+        'Rules = [ ColumnValues "a" between 2 and 2.0, ColumnValues "d" between "2024-02-01" and '
+        '"2024-01-01" ]',
         ["LS185 t.yaml:10: no value is between the bounds: the lower has to be below the upper one"] * 2,
     ),
     "a date that does not exist": (

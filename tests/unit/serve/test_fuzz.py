@@ -1,4 +1,6 @@
-"""Whatever is sent, the answer reveals nothing and is never a 500; acknowledged events are on the disk, whole."""
+"""Whatever is sent, the answer reveals nothing and is never a 500; acknowledged events are on the disk,
+whole.
+"""
 
 import asyncio
 import json
@@ -226,8 +228,9 @@ BROKEN = {
 
 
 def test_any_bytes_on_a_connection(serving: Serving) -> None:
-    """One intake survives all of them, then accepts valid requests: in chunks, slowly, and in between; it ends
-    though a connection is silent."""
+    """One intake survives all of them, then accepts valid requests: in chunks, slowly, and in between; it
+    ends though a connection is silent.
+    """
     server = serving(sales=SALES)
     for name, parts in BROKEN.items():
         answer = exchanged(server, *parts)

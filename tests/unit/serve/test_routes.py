@@ -80,8 +80,8 @@ def test_limits_have_defaults_and_are_read(tmp_path: Path) -> None:
     declared = project(
         tmp_path,
         one=f"source:\n  http: {{path: /one}}\n{COLUMNS}",
-        two="source:\n  http:\n    {path: /two, event_id: [id], max_rate: 5000, max_waiting: 2 GB, max_request: 64 KiB}\n"
-        + COLUMNS,
+        two="source:\n  http:\n    {path: /two, event_id: [id], max_rate: 5000, max_waiting: 2 GB, "
+        "max_request: 64 KiB}\n" + COLUMNS,
     )
     one, two = (each.source for each in event_sources(declared))
     assert (one.event_id, one.max_rate, one.max_waiting, one.max_request) == ((), None, 2**30, 2**20)

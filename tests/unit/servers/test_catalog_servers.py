@@ -1,4 +1,6 @@
-"""The catalogs that tests of targets run on, each as a real server: PyIceberg writes to them and reads what it wrote."""
+"""The catalogs that tests of targets run on, each as a real server: PyIceberg writes to them and reads what
+it wrote.
+"""
 
 import uuid
 from collections.abc import Callable, Mapping

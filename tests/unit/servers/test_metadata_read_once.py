@@ -1,4 +1,6 @@
-"""What a shared catalog is asked: unchanged metadata once, by whatever process, and many tables by few questions."""
+"""What a shared catalog is asked: unchanged metadata once, by whatever process, and many tables by few
+questions.
+"""
 
 import uuid
 from collections import Counter
@@ -72,7 +74,9 @@ class Shared:
             return {name.name: catalog.table(name.layer, name.name) for name in wanted}
 
     def read(self, look: Callable[[], object]) -> Counter[str]:
-        """The metadata files that S3 is asked for while ``look`` looks, by whoever reads them: the REST server does itself."""
+        """The metadata files that S3 is asked for while ``look`` looks, by whoever reads them: the REST
+        server does itself.
+        """
         with self.s3.asked(".metadata.json") as lines:
             look()
         return Counter(line.split("/metadata/")[0].rpartition("/")[2] for line in lines if line[:3] == "GET")
@@ -206,7 +210,9 @@ def test_glue_is_asked_for_pages_where_that_is_less(shared: Shared) -> None:
 def test_glue_is_not_asked_for_more_pages_than_there_are_tables_to_find(
     shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of one that gives a table a page, which moto does not: others have thousands of them in the database."""
+    """Of one that gives a table a page, which moto does not: others have thousands of them in the
+    database.
+    """
     if shared.settings["type"] != "glue":
         pytest.skip("only of Glue")
     calls: Counter[str] = Counter()

@@ -92,7 +92,9 @@ def test_four_writers_to_one_table_in_glue_lose_nothing(s3: Server, database: st
 def _first_together(
     update: Callable[..., Any], together: threading.Barrier, refusals: list[int], writer: int
 ) -> Callable[..., Any]:
-    """``update_table`` of a client, of which the first call waits for those of the other writers; counts what is refused."""
+    """``update_table`` of a client, of which the first call waits for those of the other writers; counts what
+    is refused.
+    """
     waits = iter([together.wait])
 
     def call(**arguments: Any) -> Any:

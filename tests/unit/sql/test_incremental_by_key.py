@@ -36,7 +36,8 @@ CASES = {
     "SELECT a FROM silver.x FULL JOIN silver.y USING (a)": "FULL JOIN",
     "SELECT x.a FROM silver.x LEFT ANTI JOIN silver.y ON x.a = y.a": None,
     "SELECT a, count(*) AS n FROM silver.x GROUP BY CUBE (a)": "GROUPING SETS, CUBE or ROLLUP",
-    "SELECT current_date() AS d FROM silver.x": "current_date at line 1, whose value is not decided by the row",
+    "SELECT current_date() AS d FROM silver.x": "current_date at line 1, whose value is not decided by the "
+    "row",
 }
 
 

@@ -76,10 +76,7 @@ def explain_lines(explained: Explained) -> list[str]:
     ]
 
 
-_WHY = {
-    Strategy.FULL: "why not less",
-    Strategy.KEYS: "why not row by row",
-}
+_WHY = {Strategy.FULL: "why not less", Strategy.KEYS: "why not row by row"}
 
 
 def _refresh(refresh: Refresh) -> Iterator[str]:

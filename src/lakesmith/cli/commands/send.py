@@ -52,8 +52,7 @@ def send(
         int | None, typer.Option(help="Makes the same values again; by chance otherwise.", show_default=False)
     ] = None,
     patience: Annotated[
-        float,
-        typer.Option(help="Seconds a request is tried again, and --check waits for the rows.", min=0),
+        float, typer.Option(help="Seconds a request is tried again, and --check waits for the rows.", min=0)
     ] = 60.0,
     check: Annotated[
         bool, typer.Option("--check", help="Wait until the table has all that was acknowledged, once.")

@@ -65,7 +65,5 @@ def _reply(response: HTTPResponse) -> Reply:
         data = {}
     asked = response.headers.get("Retry-After", "")
     return Reply(
-        response.status,
-        data if isinstance(data, dict) else {},
-        float(asked) if asked.isdigit() else None,
+        response.status, data if isinstance(data, dict) else {}, float(asked) if asked.isdigit() else None
     )

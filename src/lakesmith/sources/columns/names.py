@@ -266,10 +266,7 @@ def _missing_notes(missing: Sequence[Column]) -> Iterable[str]:
 
 
 def _notes(
-    present: Sequence[tuple[str, str]],
-    twice: Sequence[str],
-    extra: Sequence[NewColumn],
-    policy: OnNewColumn,
+    present: Sequence[tuple[str, str]], twice: Sequence[str], extra: Sequence[NewColumn], policy: OnNewColumn
 ) -> tuple[str, ...]:
     notes = [f"column {ours} is read from {theirs!r}" for ours, theirs in present if ours != theirs]
     if twice:

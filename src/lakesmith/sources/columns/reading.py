@@ -9,13 +9,7 @@ from typing import Protocol
 from lakesmith.project.definitions import Column, OnNewColumn, Source
 from lakesmith.project.spark_types import SqlType
 from lakesmith.sources.columns.fields import FieldPath, alike_fields
-from lakesmith.sources.columns.names import (
-    Spellings,
-    match_columns,
-    path_columns,
-    rival_names,
-    spellings,
-)
+from lakesmith.sources.columns.names import Spellings, match_columns, path_columns, rival_names, spellings
 from lakesmith.sources.formats.registry import ColumnsIn, landing_format
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.shape import USUAL, FileShape, Layout, ShapeGroup

@@ -14,13 +14,7 @@ from functools import partial
 
 from lakesmith.project.definitions import CsvOptions, OnNewColumn, Source
 from lakesmith.sources.formats.csv_records import csv_records
-from lakesmith.sources.formats.text import (
-    decode,
-    line_counter,
-    needs_stream,
-    read_start,
-    record_counter,
-)
+from lakesmith.sources.formats.text import decode, line_counter, needs_stream, read_start, record_counter
 from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, Layout, UnreadableFile, check_names
 

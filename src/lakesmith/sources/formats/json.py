@@ -12,13 +12,7 @@ from typing import Final
 
 from lakesmith.project.definitions import Source
 from lakesmith.sources.formats.json_values import is_stream, json_values
-from lakesmith.sources.formats.text import (
-    decode,
-    is_wide,
-    line_counter,
-    read_start,
-    record_counter,
-)
+from lakesmith.sources.formats.text import decode, is_wide, line_counter, read_start, record_counter
 from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, Layout
 

@@ -123,10 +123,7 @@ def _check(found: Mapping[str, str]) -> None:
             raise WrongConnection(f"{shown} is none of {known}. {hint or ''}".strip())
         if found[name].upper() not in map(str.upper, _ONE_OF.get(name, (found[name],))):
             raise WrongConnection(f"{name} is none of {', '.join(_ONE_OF[name])}")
-    for one, other in (
-        ("sasl.username", "sasl.password"),
-        ("ssl.certificate.location", "ssl.key.location"),
-    ):
+    for one, other in (("sasl.username", "sasl.password"), ("ssl.certificate.location", "ssl.key.location")):
         if (one in found) != (other in found):
             raise WrongConnection(f"{one} and {other} go together")
     if "sasl.username" in found and found.get(_MECHANISM) not in _LOGINS:

@@ -1,4 +1,5 @@
-"""Writes the metadata files beside it with PyIceberg: ``python make.py``. Run by hand when a newer PyIceberg writes others.
+"""Writes the metadata files beside it with PyIceberg: ``python make.py``. Run by hand when a newer PyIceberg
+writes others.
 
 The folder they were written in is replaced by ``/lake``.
 """
@@ -65,7 +66,9 @@ EVERY_TYPE = Schema(
 
 
 def main() -> None:
-    """Makes one table of every type, and one with appends, a delete, an overwrite, a branch, a tag and a rollback."""
+    """Makes one table of every type, and one with appends, a delete, an overwrite, a branch, a tag and a
+    rollback.
+    """
     with tempfile.TemporaryDirectory() as folder:
         catalog = SqlCatalog("lake", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
         catalog.create_namespace("bronze")

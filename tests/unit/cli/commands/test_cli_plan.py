@@ -1,6 +1,7 @@
 """``plan``: what is to be done, what it reads and replaces, and what follows from it."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from shop import Cli, Shop
@@ -67,16 +68,7 @@ OPEN = Forecast(
 )
 
 
-PLAN = """\
-table                          how                                         reads                        replaces           why
-bronze.orders                  files                                      1 file            1.2 KB                         1 new file
-bronze.b                       up to date                                                                                  its inputs have not changed
-silver.customers_of_all_shops  full                              12,400,000 rows            1.2 GB  999,999 rows  45.6 MB  its query and its key have changed
-gold.a                         incremental by key or aggregate  12 to 5,000 rows  900 B to 60.0 KB                         rows of silver.b changed
-gold.c                         follows (full)                   about 1,000 rows           10.0 KB         1 row    800 B  all rows of it are replaced
-gold.d                         follows                                                                                     decided once gold.c is up to date
-
-5 tables to refresh: 1 file, at least 12,406,000 rows, 1.2 GB to read; 1 is rebuilt"""
+PLAN = Path(__file__).with_name("plan.txt").read_text().rstrip()
 
 
 def test_a_plan_as_a_person_sees_it() -> None:
@@ -164,7 +156,8 @@ def test_of_a_project_whose_query_was_edited(cli: Cli, shop: Shop) -> None:
         "table                         how                     reads          replaces          why",
         "bronze.orders                 up to date                                               "
         "the only file was ingested already",
-        "silver.customers              full                  20 rows  2.0 KB   18 rows  1.8 KB  its query has changed",
+        "silver.customers              full                  20 rows  2.0 KB   18 rows  1.8 KB  its query "
+        "has changed",
         "gold.customers_by_city_month  follows (full)  about 18 rows  1.8 KB                    "
         "the table is built for the first time",
         "",

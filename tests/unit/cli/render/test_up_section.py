@@ -66,10 +66,14 @@ def test_one_that_lives() -> None:
         "  last run just now: 1 batch in 1.5 s, 1 table failed",
         "  silver.b is parked: LS601 Spark failed: no number; it is tried again in 1 min 30 s",
         "",
-        "up        schedule       next                     last batch  rows in  rows out  waits for    failures",
-        "bronze.a  on arrival     -                        just now      1,200     1,150     0.40 s           0",
-        "silver.b  on arrival     -                        -                 -         -          -  9 (parked)",
-        "gold.c    0 6 * * * UTC  2026-11-24 06:00:00 UTC  -                 -         -          -           0",
+        "up        schedule       next                     last batch  rows in  rows out  waits for    "
+        "failures",
+        "bronze.a  on arrival     -                        just now      1,200     1,150     0.40 s         "
+        "  0",
+        "silver.b  on arrival     -                        -                 -         -          -  9 "
+        "(parked)",
+        "gold.c    0 6 * * * UTC  2026-11-24 06:00:00 UTC  -                 -         -          -         "
+        "  0",
     ]
 
 

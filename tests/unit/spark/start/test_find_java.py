@@ -1,4 +1,6 @@
-"""Which Java is taken, and why others are passed over. Homes are made here: a folder, a `release` file, a script."""
+"""Which Java is taken, and why others are passed over. Homes are made here: a folder, a `release` file, a
+script.
+"""
 
 from pathlib import Path
 

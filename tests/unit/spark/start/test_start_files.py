@@ -192,7 +192,8 @@ def test_what_was_fetched_is_put_in_place_whole(tmp_path: Path, monkeypatch: pyt
     [
         (
             fetching(
-                "Server access error\nException in thread: [unresolved dependency: org.one#first;1.0: not found]"
+                "Server access error\nException in thread: [unresolved dependency: org.one#first;1.0: not "
+                "found]"
             ),
             "not found",
         ),
