@@ -46,7 +46,10 @@ class Shape:
             code = "from pyspark.sql import Window\nfrom pyspark.sql import functions as F\n\n\n" + (
                 f"def {self.name.split('.')[1]}({', '.join(names)}):\n    return {self.python}\n"
             )
-            return {f"{path}.yaml": f"inputs: {{{inputs}}}\n{self.settings}", f"{path}.py": code}
+            return {
+                f"{path}.yaml": f"inputs: {{{inputs}}}\ndeterministic: true\n{self.settings}",
+                f"{path}.py": code,
+            }
         if not self.settings:
             return {f"{path}.sql": self.query}
         return {f"{path}.yaml": f"query: >\n  {self.query}\n{self.settings}"}
