@@ -20,7 +20,6 @@ from lakesmith.catalog.lock import ProjectLock
 from lakesmith.errors import Problem
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener
-from lakesmith.execute.locking import Claim
 from lakesmith.execute.opened import Opened, read_project
 from lakesmith.execute.unforeseen import DEBUG, unforeseen
 from lakesmith.project.definitions import STATE_DIR, Project
@@ -185,6 +184,8 @@ class Access:
 
     def alone(self, opened: Opened, command: str, wait: float = 0.0) -> AbstractContextManager[ProjectLock]:
         """Locks the lake. Raises LockedError LS701, LS703 if another holds it after ``wait`` seconds."""
+        from lakesmith.execute.locking import Claim
+
         return Claim(opened.lake, command, wait, self.notice_waiting).both()
 
     def notice_waiting(self, holder: str) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 
 from lakesmith.api.access import Access
 from lakesmith.api.erasure_work import Done, Listener, Work, clean_places, do, find_in_landing, walk, ways
-from lakesmith.api.results import Change, Heads
-from lakesmith.catalog.state import MAIN
+from lakesmith.api.results import Change, heads_of
 from lakesmith.errors import RunError, StateError
 from lakesmith.execute.erase import Asked, EraseDecider, Erasure, Receipts, plan_erasure
 from lakesmith.execute.faults import reach
@@ -150,13 +149,13 @@ def erase(access: Access, table: str, options: EraseOptions) -> Change[ErasurePr
     with access.alone(opened, command, options.wait):
         erasure = plan_erasure(opened.lake, opened.graph, asked)
         work = _look(access, opened, erasure, options.on_event)
-        heads = _heads(opened, erasure)
+        heads = heads_of(opened.lake.catalog, erasure.tables)
     require_choices([file for file in work.landing.theirs if file.table in erasure.sourced])
     return Change(
         _preview(work),
         heads,
         lambda: access.alone(opened, command, options.wait),
-        lambda: _heads(opened, erasure),
+        lambda: heads_of(opened.lake.catalog, erasure.tables),
         lambda _: _erase(access, work, asked),
     )
 
@@ -182,11 +181,6 @@ def _look(access: Access, opened: Opened, erasure: Erasure, on_event: Listener) 
         return Work(opened, erasure, session, found, landing, on_event)
 
     return access.do_in_spark(session, look)
-
-
-def _heads(opened: Opened, erasure: Erasure) -> Heads:
-    states = ((name, opened.lake.catalog.table(name.layer, name.name)) for name in erasure.tables)
-    return {name: state.refs.get(MAIN) if state else None for name, state in states}
 
 
 def _preview(work: Work) -> ErasurePreview:

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakesmith.api.access import Access
-from lakesmith.api.results import Change, Heads
+from lakesmith.api.results import Change, heads_of
 from lakesmith.catalog.family import hold_of
-from lakesmith.catalog.state import MAIN
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.rollback import (
     Prepared,
@@ -115,15 +114,9 @@ def rollback(
         RollbackPreview(prepared, options),
         {move.name: move.begin for move in prepared.rollback.moves},
         lambda: access.alone(opened, f"rollback {name}", options.wait),
-        lambda: _heads(opened, prepared),
+        lambda: heads_of(opened.lake.catalog, [move.name for move in prepared.rollback.moves]),
         lambda preview: _roll_back(access, opened, preview),
     )
-
-
-def _heads(opened: Opened, prepared: Prepared) -> Heads:
-    names = [move.name for move in prepared.rollback.moves]
-    states = ((name, opened.lake.catalog.table(name.layer, name.name)) for name in names)
-    return {name: state.refs.get(MAIN) if state else None for name, state in states}
 
 
 def _roll_back(access: Access, opened: Opened, preview: RollbackPreview) -> RolledBack:

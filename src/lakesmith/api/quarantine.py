@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakesmith.api.access import Access
-from lakesmith.api.results import Change, Heads
+from lakesmith.api.results import Change, Heads, heads_of
 from lakesmith.api.running import run, run_decided
 from lakesmith.api.words import iso
 from lakesmith.errors import UsageError
@@ -143,12 +143,11 @@ def drop(
 
     # The run takes the lock itself, and plans on the state that it finds then.
     preview = QuarantineDropPreview(name, chosen, count)
-    return Change(preview, _heads(opened, name), nullcontext, lambda: _heads(access.opened(), name), make)
 
+    def heads(now: Opened) -> Heads:
+        return heads_of(now.lake.catalog, [name])
 
-def _heads(opened: Opened, name: TableName) -> Heads:
-    state = opened.lake.facts(name).state
-    return {name: state.head.snapshot_id if state and state.head else None}
+    return Change(preview, heads(opened), nullcontext, lambda: heads(access.opened()), make)
 
 
 def _decider(opened: Opened, strategy: Strategy, chosen: BadRows) -> QuarantineDecider:

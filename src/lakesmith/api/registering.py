@@ -108,7 +108,7 @@ _Found = list[tuple[Lost, Entry | None]]
 
 
 def _heads(found: _Found) -> Heads:
-    return {lost.name: lost.state.head.snapshot_id if lost.state.head else None for lost, _ in found}
+    return {lost.name: lost.state.head_id for lost, _ in found}
 
 
 def _found(lake: LocalLake) -> _Found:

@@ -80,7 +80,7 @@ def _command(old: TableName, new: TableName) -> str:
 
 def _head(lake: LocalLake, name: TableName) -> int | None:
     state = lake.state(name)
-    return state.head.snapshot_id if state and state.head else None
+    return state.head_id if state else None
 
 
 def _prepared(lake: LocalLake, old: TableName, new: TableName) -> tuple[Renamed, _Entries]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from lakesmith.catalog.protocol import Catalog
 from lakesmith.errors import StateError
 from lakesmith.project.definitions import TableName
 
@@ -19,6 +20,12 @@ class Result(Protocol):
 
     def to_dict(self) -> Any:
         """The answer as JSON data, as ``--json`` prints it."""
+
+
+def heads_of(catalog: Catalog, names: Iterable[TableName]) -> Heads:
+    """Returns the heads of tables as the catalog has them now."""
+    states = ((name, catalog.table(name.layer, name.name)) for name in names)
+    return {name: state.head_id if state else None for name, state in states}
 
 
 P = TypeVar("P", bound=Result, covariant=True)

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, StateError
 from lakesmith.project.definitions import TableName
 from lakesmith.project.layout import RESERVED_LAYER
@@ -29,7 +29,7 @@ def newest_compaction(state: TableState, pinned: int | None) -> int | None:
     """The snapshot of a sidecar that has the rows of the ``pinned`` one in the fewest files: main's head,
     where only compactions lie between the two; else the pinned one.
     """
-    main = state.refs.get(MAIN)
+    main = state.head_id
     for snapshot in state.ancestors(main):
         if snapshot.snapshot_id == pinned:
             return main

@@ -70,7 +70,7 @@ def describe_history(state: TableState) -> tuple[HistoryLine, ...]:
         seen.add(snapshot_id)
         before = snapshot_id
     if lines:
-        lines[-1] = replace(lines[-1], is_head=lines[-1].snapshot_id == state.refs.get(MAIN))
+        lines[-1] = replace(lines[-1], is_head=lines[-1].snapshot_id == state.head_id)
     return tuple(lines)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lakesmith.catalog.record import SUMMARY_KEY, Record
-from lakesmith.catalog.state import MAIN, RECORD_TAG, Snapshot, TableState
+from lakesmith.catalog.state import RECORD_TAG, Snapshot, TableState
 from lakesmith.errors import StateError
 
 
@@ -82,7 +82,7 @@ def find_progress(state: TableState, can_rebuild: bool = True) -> Progress | Non
             LS502, its newest record was written by a newer lakesmith or is damaged.
     """
     chain: list[Snapshot] = []
-    for snapshot in state.ancestors(state.refs.get(MAIN)):
+    for snapshot in state.ancestors(state.head_id):
         record = record_of(state, snapshot)
         if record is not None:
             return Progress(record, snapshot, tuple(reversed(chain)))
@@ -211,7 +211,7 @@ def last_change_ms(state: TableState) -> int | None:
     """Returns when main's rows last changed (ms since the epoch), earlier if snapshots have expired; None if
     never written."""
     shown, found = dict(reversed(state.published)), None
-    for snapshot in state.ancestors(state.refs.get(MAIN)):
+    for snapshot in state.ancestors(state.head_id):
         # What a batch writes before its last snapshot was seen with that.
         found = shown.get(snapshot.snapshot_id, found or snapshot.committed_ms)
         if snapshot.operation != "replace" and not _is_empty(snapshot, state):

@@ -103,8 +103,12 @@ class TableState:
     @property
     def head(self) -> Snapshot | None:
         """Main's newest snapshot; None for a table that was created and never written."""
-        snapshot_id = self.refs.get(MAIN)
-        return None if snapshot_id is None else self.snapshots[snapshot_id]
+        return None if self.head_id is None else self.snapshots[self.head_id]
+
+    @property
+    def head_id(self) -> int | None:
+        """The id of ``head``."""
+        return self.refs.get(MAIN)
 
     def ancestors(self, snapshot_id: int | None) -> Iterator[Snapshot]:
         """The snapshot and its parents, newest first, as far as they have not expired."""

@@ -17,7 +17,6 @@ from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG, TableState
 from lakesmith.errors import StateError, UsageError, listed
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
-from lakesmith.execute.maintenance import known_states
 from lakesmith.graph.graph import Graph
 from lakesmith.plan.sourced import cut_problem
 from lakesmith.plan.steps import Decision, FileIntake, Refused, Strategy, TableStep, UpToDate
@@ -93,7 +92,7 @@ def plan_erasure(lake: Lake, graph: Graph, asked: Asked) -> Erasure:
     persons, named = asked.persons, (asked.table, *asked.also)
     reach = {up for each in named for up in (each, *graph.upstream(each))}
     above = [each for each in graph.order if each in reach and graph.node(each).definition.is_sourced]
-    states = {name: state for name, state in known_states(lake).items() if state.head is not None}
+    states = {name: state for name, state in lake.own_states().items() if state.head is not None}
     with_columns = {name for name in graph.order if persons.within(_columns(graph, states, name))}
     sourced = tuple(each for each in above if each in states and (each in with_columns or each in asked.also))
     if not with_columns.intersection(sourced):

@@ -59,6 +59,12 @@ class Lake:
         folders = (scratch_folder(project.root) / "cache", project.state_dir / "cache")
         return cls(project, catalog, LedgerStore(catalog, *folders))
 
+    def own_states(self) -> dict[TableName, TableState]:
+        """Returns the project's own tables that are there. Raises as ``Catalog`` says."""
+        own = [table.name for table in self.project.tables if table.external is None]
+        found = ((name, self.catalog.table(name.layer, name.name)) for name in own)
+        return {name: state for name, state in found if state is not None}
+
     def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:
         """Within it these tables are as they were when it began. See ``Catalog.one_look``."""
         return self.catalog.one_look(tables)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lakesmith.catalog.family import SIDECARS, family, newest_compaction, sidecar_of
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import local_path
-from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.plan.expiry import (
@@ -79,7 +79,7 @@ class _Known:
 
     @classmethod
     def of(cls, lake: Lake) -> _Known:
-        states = known_states(lake)
+        states = lake.own_states()
         return cls(lake, states, needs_of_readers(lake.project.tables, states))
 
 
@@ -97,13 +97,6 @@ def _past_of(known: _Known, name: TableName) -> Past:
     return Past(
         len(gone), sum(len(each) for each in sidecars.values()), held_back(state, needs, now, settings)
     )
-
-
-def known_states(lake: Lake) -> dict[TableName, TableState]:
-    """The project's own tables that are there. Raises as ``Catalog`` says."""
-    own = [table.name for table in lake.project.tables if table.external is None]
-    found = ((name, lake.catalog.table(name.layer, name.name)) for name in own)
-    return {name: state for name, state in found if state is not None}
 
 
 def _old_of_sidecars(
@@ -150,7 +143,7 @@ def _scattered_sidecars(lake: Lake, name: TableName, base: Base) -> Iterator[Tab
         state = lake.catalog.table(sidecar.layer, sidecar.name) if pin and kind != LEDGER_PIN else None
         if pin is None or state is None or state.uuid != pin.uuid:
             continue
-        if newest_compaction(state, pin.snapshot) == state.refs.get(MAIN) and is_scattered(health_of(state)):
+        if newest_compaction(state, pin.snapshot) == state.head_id and is_scattered(health_of(state)):
             yield sidecar
 
 

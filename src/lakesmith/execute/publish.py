@@ -99,7 +99,7 @@ def _known_rows(state: TableState) -> int | None:
 def _require_unmoved(state: TableState | None, step: TableStep) -> None:
     if state is None or state.uuid != step.base.uuid:
         raise Outdated("the table was dropped or created again since it was planned")
-    if (state.head.snapshot_id if state.head else None) != step.base.snapshot:
+    if state.head_id != step.base.snapshot:
         raise Outdated("another writer moved the table since it was planned")
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import Reason, append_only_since, live_rows, record_of, rows_at
 from lakesmith.catalog.record import Pin, Record
-from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, TableState
+from lakesmith.catalog.state import BRANCH_PREFIX, TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.forecast import not_read
@@ -219,7 +219,7 @@ def position_in(name: TableName, state: TableState | None, pin: Pin | None) -> I
     """Returns the position in the input ``name``: ``state`` now, ``pin`` when read; None: never."""
     if state is None:
         return InputPosition(name, InputChange.MISSING, "has not been built yet")
-    head = state.refs.get(MAIN)
+    head = state.head_id
     if pin is None or pin.uuid != state.uuid:
         return _not_read(name, state, head, replaced=pin is not None)
     change, new_rows, text = _change(state, pin.snapshot, head)

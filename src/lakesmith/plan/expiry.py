@@ -12,7 +12,7 @@ from lakesmith import limits
 from lakesmith.catalog.history import points
 from lakesmith.catalog.progress import find_progress, published_records
 from lakesmith.catalog.record import SUMMARY_KEY, Record
-from lakesmith.catalog.state import MAIN, Snapshot, TableState
+from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.errors import StateError
 from lakesmith.plan.snapshot_ranges import last_of_snapshot_ranges
 from lakesmith.project.definitions import Maintenance, TableDefinition, TableName
@@ -50,7 +50,7 @@ def old_of_sidecar(state: TableState, pinned: Collection[int]) -> tuple[int, ...
 
 def _compactions_of_head(state: TableState) -> Iterator[int]:
     """Yields compactions that the next batch needs to see that main has the rows its last record pins."""
-    for snapshot in state.ancestors(state.refs.get(MAIN)):
+    for snapshot in state.ancestors(state.head_id):
         if snapshot.operation != "replace":
             return
         yield snapshot.snapshot_id
@@ -141,7 +141,7 @@ def _held_by(
 def _to_come(state: TableState, position: int) -> set[int]:
     """Returns the snapshots that a reader of appended rows needs to see that rows were only appended."""
     found = set[int]()
-    for snapshot in state.ancestors(state.refs.get(MAIN)):
+    for snapshot in state.ancestors(state.head_id):
         if snapshot.snapshot_id == position:
             return found
         found.add(snapshot.snapshot_id)

@@ -29,9 +29,8 @@ class TableFacts:
         """The state that a batch on this table begins with."""
         if self.state is None:
             return Base()
-        head = self.state.head
         record = self.progress.record if self.progress else None
-        return Base(self.state.uuid, head.snapshot_id if head else None, record)
+        return Base(self.state.uuid, self.state.head_id, record)
 
 
 @dataclass(frozen=True, slots=True)

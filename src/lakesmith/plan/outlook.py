@@ -118,7 +118,7 @@ def _about(names: Sequence[TableName], inputs: Mapping[TableName, TableFacts]) -
     states = [state for name in names if (state := inputs[name].state)]
     if len(states) < len(names):
         return None
-    amounts = (held(state, state.head.snapshot_id if state.head else None) or Amount() for state in states)
+    amounts = (held(state, state.head_id) or Amount() for state in states)
     return sum(amounts, Amount())
 
 

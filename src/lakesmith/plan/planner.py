@@ -102,7 +102,7 @@ class _Planner:
         if why_full is not None:
             return self.full(why_full)
         pins = {name: record.inputs[str(name)] for name in driving}
-        moved = {name: each for name, each in driving.items() if _head(each) != pins[name].snapshot}
+        moved = {name: each for name, each in driving.items() if each.head_id != pins[name].snapshot}
         if not moved:
             return UpToDate(self.table, "its inputs have not changed")
         ranges = {name: _appended(state, pins[name]) for name, state in moved.items()}
@@ -181,7 +181,7 @@ def _small(states: Iterable[TableState], warm: bool) -> str | None:
 
 
 def _appended(state: TableState, pin: Pin) -> AppendRange | Reason:
-    head = _head(state)
+    head = state.head_id
     if head is None:
         return Reason("it has been emptied by another tool")
     return append_only_since(state, pin.snapshot, head)
@@ -189,7 +189,7 @@ def _appended(state: TableState, pin: Pin) -> AppendRange | Reason:
 
 def _range(name: TableName, state: TableState, start: int | None, rows: int | None) -> InputRange:
     """Returns an input up to its head, in its current columns."""
-    return InputRange(name, state.uuid, start, _head(state), rows, state.schema_id)
+    return InputRange(name, state.uuid, start, state.head_id, rows, state.schema_id)
 
 
 def _whole(states: Mapping[TableName, TableState]) -> tuple[InputRange, ...]:
@@ -197,10 +197,6 @@ def _whole(states: Mapping[TableName, TableState]) -> tuple[InputRange, ...]:
         _range(name, state, None, rows_at(state, state.head) if state.head else 0)
         for name, state in states.items()
     )
-
-
-def _head(state: TableState) -> int | None:
-    return state.head.snapshot_id if state.head else None
 
 
 def changed_columns(

@@ -120,7 +120,7 @@ class Batch:
     def require_unmoved(self) -> None:
         """Raises Outdated when another has published since this was planned."""
         state = self.catalog.table(self.name.layer, self.name.name)
-        head = state.head.snapshot_id if state and state.head else None
+        head = state.head_id if state else None
         if head != self.step.base.snapshot:
             raise Outdated("another writer moved the table while the batch ran")
 
@@ -130,7 +130,7 @@ class Batch:
         state, base = self.state(), self.step.base
         if base.uuid not in (None, state.uuid):
             raise Outdated("the table was dropped and created again")
-        if (state.head.snapshot_id if state.head else None) != base.snapshot:
+        if state.head_id != base.snapshot:
             raise Outdated("another writer moved the table since it was planned")
         self.java.open_branch(self.name, self.branch, base.snapshot)
         self.pass_point("after-branch")

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from lakesmith.catalog.family import PROJECT, lost_sidecar, newest_compaction, sidecar_of
 from lakesmith.catalog.record import Pin
-from lakesmith.catalog.state import MAIN, TableState
+from lakesmith.catalog.state import TableState
 from lakesmith.plan.format_version import format_properties
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column, TableName
@@ -86,7 +86,7 @@ class SidecarWriter:
             begin = newest_compaction(state, pin.snapshot)
             self._batch.java.open_branch(self.name, self._batch.branch, begin)
             return
-        main = state.refs.get(MAIN)
+        main = state.head_id
         self._batch.java.open_branch(self.name, self._batch.branch, main)
         if main is not None:
             # Rows of a table that was dropped, or of batches that were rolled back: they belong to no one
@@ -124,7 +124,7 @@ class SidecarWriter:
         pin = self._batch.step.base.pin(self.kind)
         total = 0
         for snapshot in state.ancestors(state.refs[self._batch.branch]):
-            if snapshot.snapshot_id in (pin.snapshot if pin else None, state.refs.get(MAIN)):
+            if snapshot.snapshot_id in (pin.snapshot if pin else None, state.head_id):
                 break
             total += snapshot.count("added-records")
         return total

@@ -22,7 +22,7 @@ from lakesmith.errors import LakesmithError
 from lakesmith.execute.engine import RunStopped
 from lakesmith.execute.faults import reach
 from lakesmith.execute.lake import Lake
-from lakesmith.execute.maintenance import Maintained, NotMaintained, Slice, known_states, summary_health
+from lakesmith.execute.maintenance import Maintained, NotMaintained, Slice, summary_health
 from lakesmith.plan.expiry import (
     fresh_files_below,
     needed_by_others,
@@ -244,7 +244,7 @@ def remove_left_deletes(spark: SparkSession, lake: Lake, name: TableName) -> Non
 
 def expire(spark: SparkSession, lake: Lake, name: TableName) -> int:
     """Expires what nobody needs of the table, and then of each sidecar what no record pins that is left."""
-    tables, states = {table.name: table for table in lake.project.tables}, known_states(lake)
+    tables, states = {table.name: table for table in lake.project.tables}, lake.own_states()
     if name not in states:
         return 0
     needed = needed_by_others(tables.values(), states)[name]
