@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 DEMO := build/customer-orders
 MINUTES ?= 60
 EXAMPLE ?= customer-orders
+SUITE ?= bookworm
 VERSION ?=
+BENCH ?=
 
-.PHONY: demo test test-all check unit soak versions walks emulated orchestrators docs format clean
+.PHONY: browser pictures demo test test-all check unit soak bench versions walks emulated bare-roots checkers deploy-tests actionlint orchestrators docs format clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lakesmith needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -20,6 +22,17 @@ $(VENV)/orchestrators: $(VENV)/installed
 	touch $@
 
 orchestrators: $(VENV)/orchestrators  ## Jupyter's kernel and Dagster, for the tests of docs/orchestrators.md; a minute
+
+$(VENV)/browser: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test-browser]'
+	touch $@
+
+browser: $(VENV)/browser  ## the web page in Debian's Chromium, which has to be installed: apt-get install chromium
+	LAKESMITH_BROWSER=1 $(BIN)/python -m pytest tests/browser
+
+pictures: $(VENV)/browser  ## the pictures of the documentation, in a walk through the page of examples/retail-sales
+	$(BIN)/python -m pytest tests/browser/test_pictures_of_docs.py
+	cp build/pictures/docs/*.webp docs/pictures/
 
 demo: $(VENV)/installed  ## makes the environment and runs the customer-orders example from files to gold
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/demo.py $(DEMO)
@@ -37,11 +50,14 @@ unit: $(VENV)/installed  ## the tests that need neither Spark nor a server: a mi
 soak: $(VENV)/installed  ## random histories and kills, round after round, for as long as it is told: make soak MINUTES=600
 	$(BIN)/python scripts/soak.py --minutes $(MINUTES)
 
+bench: $(VENV)/installed  ## lakesmith against dbt-spark as one table, some 30 minutes on a quiet machine: make bench BENCH=--small
+	$(BIN)/python benchmarks/bench.py $(BENCH)
+
 versions: $(VENV)/installed  ## the conformance suite with older versions of Spark and Iceberg: make versions VERSION=4.0.2
 	$(BIN)/python scripts/versions.py $(VERSION)
 
 check: $(VENV)/installed docs  ## style, types, the order of imports, sizes, words, and the documentation
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -49,16 +65,32 @@ check: $(VENV)/installed docs  ## style, types, the order of imports, sizes, wor
 	$(BIN)/python scripts/house.py
 
 walks: $(VENV)/installed  ## runs the commands of the examples' READMEs and of the tutorial, and compares what they print
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/refresh_outputs.py --check examples/* docs/tutorial.md
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/refresh_outputs.py --check --side-by-side 2 examples/* docs/tutorial.md
 
 emulated: $(VENV)/installed  ## an example with S3 and Glue played on this machine, beside its local tables: make emulated EXAMPLE=invoices
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/emulated.py examples/$(EXAMPLE) build/emulated
+
+# In a place of their own: they pin libraries that lakesmith uses.
+$(VENV)/checkers: $(VENV)/installed
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip install --quiet --disable-pip-version-check checkov==3.3.30 parliament==1.6.4 statelint==3.1.0
+
+checkers: $(VENV)/checkers  ## checkov, parliament and statelint, for the tests of deployments; a minute
+
+deploy-tests: $(VENV)/installed $(VENV)/checkers  ## Terraform applies the deployment of an example to an emulated AWS; needs terraform and its provider
+	LAKESMITH_DEPLOY=1 $(BIN)/python -m pytest tests/deploy
+
+actionlint: $(VENV)/installed  ## the linter of workflows, for the tests of what deploy writes for GitHub; needs Go
+	GOBIN=$(CURDIR)/$(BIN) go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+bare-roots: $(VENV)/installed  ## an example as a deployed job runs it, in a root with the service's Python and Spark alone; needs debootstrap: make bare-roots EXAMPLE=invoices SUITE=trixie
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/bare_roots.py --suite $(SUITE) $(EXAMPLE)
 
 docs: $(VENV)/installed  ## the documentation as a site in build/docs; fails on broken links and on pages that no menu has
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --conf-dir docs --doctree-dir build/doctrees --builder html . build/docs
 
 format: $(VENV)/installed
-	$(BIN)/ruff check --fix .
+	$(BIN)/ruff check --no-cache --fix .
 	$(BIN)/ruff format .
 
 clean:

@@ -27,7 +27,8 @@ from places import EMBEDDED, KINDS, REST, Place, project_file
 
 from lakesmith.catalog.open import open_catalog
 from lakesmith.project.definitions import TableName
-from lakesmith.project.loader import load_project
+from lakesmith.project.files import FolderFiles
+from lakesmith.project.loader import parse_project
 
 GOAL = 1.5
 ARRIVALS = sorted((common.EXAMPLES / "customer-orders" / "arrivals").glob("*.csv"))
@@ -71,9 +72,9 @@ class Shop:
         """Has the project ``count`` tables: the gold one again and again, each with a metadata file of its
         own.
         """
-        catalog = open_catalog(load_project(self.root, "local").project)
+        catalog = open_catalog(parse_project(FolderFiles(self.root), "local").project)
         sql = (self.root / f"tables/{COPIED.layer}/{COPIED.name}.sql").read_text()
-        there = len(load_project(self.root, "local").project.tables)
+        there = len(parse_project(FolderFiles(self.root), "local").project.tables)
         state = catalog.table(COPIED.layer, COPIED.name)
         assert state is not None
         for number in range(count - there):
@@ -138,7 +139,7 @@ class Sides:
         four tables.
         """
         shop = self.shops[self.kind]
-        tables = len(load_project(shop.root, "local").project.tables)
+        tables = len(parse_project(FolderFiles(shop.root), "local").project.tables)
         by_proxy = replace(shop, place=self._by_proxy(shop.place))
         by_proxy.point_at(by_proxy.place)
         shutil.rmtree(shop.root / ".lakesmith")

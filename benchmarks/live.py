@@ -152,16 +152,16 @@ def job(root: Path) -> None:
     query.awaitTermination()
 
 
-def latencies(root: Path, since: datetime) -> list[float]:
+def latencies(
+    root: Path, since: datetime, tables: tuple[str, str] = ("bronze.sales_raw", "silver.sales")
+) -> list[float]:
     """Seconds from the making of an event to the commit that published it in silver, of each event made after
-    ``since``.
+    ``since``. ``tables``: the one of bronze, and the one of silver.
     """
-    numbers = {snapshot: record["batch"] for snapshot, _, record in published(root, "bronze.sales_raw")}
-    read = [
-        (numbers[record["inputs"]["bronze.sales_raw"]["snapshot"]], at)
-        for _, at, record in published(root, "silver.sales")
-    ]
-    table = catalog(root).load_table("silver.sales")
+    bronze, silver = tables
+    numbers = {snapshot: record["batch"] for snapshot, _, record in published(root, bronze)}
+    read = [(numbers[record["inputs"][bronze]["snapshot"]], at) for _, at, record in published(root, silver)]
+    table = catalog(root).load_table(silver)
     rows = table.scan(selected_fields=("sale_time", "batch")).to_arrow()
     upto, times = [number for number, _ in read], [at for _, at in read]
     return [

@@ -21,7 +21,8 @@ from idle import TABLES
 
 from lakesmith.catalog.open import open_catalog
 from lakesmith.project.definitions import TableName
-from lakesmith.project.loader import load_project
+from lakesmith.project.files import FolderFiles
+from lakesmith.project.loader import parse_project
 
 AS_QUICK = 1.1
 COPIED = TableName.parse(TABLES[-1])
@@ -64,7 +65,7 @@ class Project:
         """Has the project so many tables: the gold one again and again, each with a metadata file of its
         own.
         """
-        project = load_project(self.root, None).project
+        project = parse_project(FolderFiles(self.root), None).project
         catalog = open_catalog(project)
         state = catalog.table(COPIED.layer, COPIED.name)
         assert state is not None
@@ -77,7 +78,7 @@ class Project:
 
     def snapshots(self) -> int:
         """How many the first table has now."""
-        catalog = open_catalog(load_project(self.root, None).project)
+        catalog = open_catalog(parse_project(FolderFiles(self.root), None).project)
         name = TableName.parse(TABLES[0])
         location = catalog.location(name.layer, name.name)  # type: ignore[attr-defined]
         return len(MetadataFile(location).data["snapshots"])

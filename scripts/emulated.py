@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lakesmith.catalog.open import open_catalog
-from lakesmith.project.loader import load_project
+from lakesmith.project.files import FolderFiles
+from lakesmith.project.loader import parse_project
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -72,7 +73,7 @@ def _compare(folder: Path, environ: Mapping[str, str]) -> int:
     os.environ.update(environ)
     differ = 0
     print()
-    for name in (table.name for table in load_project(folder, "local").project.tables):
+    for name in (table.name for table in parse_project(FolderFiles(folder), "local").project.tables):
         aws, local = (_rows(folder, target, (name.layer, name.name)) for target in TARGETS)
         differ += aws != local
         print(
@@ -84,7 +85,7 @@ def _compare(folder: Path, environ: Mapping[str, str]) -> int:
 
 def _rows(folder: Path, target: str, name: tuple[str, str]) -> Counter[str]:
     """The rows as PyIceberg reads them, without the columns that tell where and when they came from."""
-    catalog = open_catalog(load_project(folder, target).project)
+    catalog = open_catalog(parse_project(FolderFiles(folder), target).project)
     table = catalog.reader().load_table(name).scan().to_arrow()
     kept = [column for column in table.column_names if not column.startswith("_")]
     return Counter(map(repr, table.select(kept).to_pylist()))

@@ -117,7 +117,8 @@ def _section(name: str) -> Iterator[str]:
 def _usage(name: str, command: Any) -> Iterator[str]:
     """Yields the synopsis of a command and a table of what it takes beside the common options."""
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    options = [p for p in command.params if p.param_type_name == "option" and p.name not in _COMMON]
+    shown = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
+    options = [p for p in shown if p.name not in _COMMON]
     words = [
         name,
         *map(_argument, arguments),

@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -177,7 +178,8 @@ def refresh(folder: Path, check: bool) -> bool:
     after = refreshed(folder, before)
     if check:
         names = (f"{readme} as printed", f"{readme} as it runs")
-        sys.stdout.writelines(difflib.unified_diff(before.splitlines(True), after.splitlines(True), *names))
+        differing = difflib.unified_diff(before.splitlines(True), after.splitlines(True), *names)
+        sys.stdout.write("".join(differing))
     elif before != after:
         readme.write_text(after, encoding="utf-8")
     return before == after
@@ -201,12 +203,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Keeps the output printed in READMEs true.")
     parser.add_argument("folders", nargs="+", type=Path, help="folders with a README.md, or pages")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the output differs")
+    parser.add_argument("--side-by-side", type=int, default=1, metavar="N", help="so many pages at once")
     parser.add_argument(
         "--tour", type=Path, help="a page whose transcripts are copied from the folders' READMEs"
     )
     options = parser.parse_args(arguments)
     try:
-        true = [refresh(folder, options.check) for folder in options.folders]
+        with ThreadPoolExecutor(options.side_by_side) as pool:
+            true = list(pool.map(lambda folder: refresh(folder, options.check), options.folders))
     except OutputError as error:
         print(error, file=sys.stderr)
         return 2

@@ -1,10 +1,11 @@
 """Projects that can be read and not written: for every user, root too."""
 
+import gc
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _WITHOUT_POWERS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
@@ -17,6 +18,8 @@ def read_only(root: Path) -> Iterator[None]:
 
     Landing files stay as they are: a changed mode is a change of the file.
     """
+    # A connection of this process that ends takes SQLite's files beside the catalog away.
+    gc.collect()
     paths = [path for path in (root, *root.rglob("*")) if path.is_dir() or ".lakesmith" in path.parts]
     modes = {path: path.stat().st_mode for path in paths}
     for path in paths:
@@ -25,7 +28,8 @@ def read_only(root: Path) -> Iterator[None]:
         yield
     finally:
         for path, mode in modes.items():
-            path.chmod(mode)
+            with suppress(FileNotFoundError):
+                path.chmod(mode)
 
 
 def python_held_to_modes(script: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

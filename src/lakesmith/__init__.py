@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lakesmith.api.frames import Rows, Table
+    from lakesmith.api.frames import Rows
     from lakesmith.api.lakehouse import Lakehouse
     from lakesmith.api.lakehouse import open_lakehouse as open
     from lakesmith.errors import LakesmithError, Problem
@@ -29,7 +29,6 @@ __all__ = [
     "Rows",
     "RunFailed",
     "RunResult",
-    "Table",
     "events",
     "open",
 ]
@@ -42,7 +41,6 @@ _HOMES = {
     "Rows": "lakesmith.api.frames:Rows",
     "RunFailed": "lakesmith.execute.events:RunFailed",
     "RunResult": "lakesmith.execute.events:RunResult",
-    "Table": "lakesmith.api.frames:Table",
     "events": "lakesmith.execute.events",
     "open": "lakesmith.api.lakehouse:open_lakehouse",
 }

@@ -1,4 +1,5 @@
-"""Values that can be computed again, kept between processes: one file for each, in one folder.
+"""Values that can be computed again, kept between processes: one file for each, in one folder. ``Kept`` keeps
+values within a process.
 
 A file is written at once. A file that is damaged, or that another version wrote, counts as missing. Nothing
 depends on a file: all of them may vanish at any time, and a folder that cannot be written only makes the next
@@ -15,16 +16,20 @@ import hashlib
 import marshal
 import os
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from lakesmith.whole_file import write_whole
 
 _SUFFIX: Final = f".{sys.implementation.cache_tag}.cache"
 _DIGEST_BYTES: Final = 16
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,40 @@ class Cache:
         return digest.digest()
 
 
+class Kept:
+    """Values by name, each right for one version of what it was made of. Threads may share it.
+
+    ``most`` limits the sum of their sizes; a value that does not fit is made each time.
+    """
+
+    def __init__(self, most: float = float("inf")) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._values: dict[Hashable, tuple[object, int, Any]] = {}
+        self.size = 0
+        """The sum of the sizes."""
+
+    def get(
+        self, name: Hashable, version: object, make: Callable[[], T], size: Callable[[T], int] = lambda _: 1
+    ) -> T:
+        """Returns the value of a version (None: it has none), made if another one is known. ``size`` is
+        called if it is made."""
+        known = self._values.get(name)
+        if known is not None and version is not None and known[0] == version:
+            found: T = known[2]
+            return found
+        found = make()
+        with self._lock:
+            self._remove(name)
+            if self.size + (needed := size(found)) <= self._most:
+                self._values[name] = version, needed, found
+                self.size += needed
+        return found
+
+    def _remove(self, name: Hashable) -> None:
+        known = self._values.pop(name, None)
+        self.size -= known[1] if known else 0
+
+
 @contextmanager
 def without_collection() -> Iterator[None]:
     """Turns Python's cycle collector off in the body: it would walk 100,000 new objects again and again."""
@@ -104,3 +143,29 @@ def without_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def encoded(value: Any) -> Any:
+    """Returns frozen data, of dataclasses, enums and tuples, as ``marshal`` can write it."""
+    kind = type(value)
+    if is_dataclass(value):
+        return {"is": kind.__name__, **{f.name: encoded(getattr(value, f.name)) for f in fields(value)}}
+    if isinstance(value, Path):
+        return {"is": "Path", "value": str(value)}
+    if isinstance(value, Enum):
+        return {"is": kind.__name__, "value": value.value}
+    if isinstance(value, frozenset):
+        return {"is": "frozenset", "value": tuple(map(encoded, sorted(value)))}
+    return tuple(map(encoded, value)) if isinstance(value, tuple) else value
+
+
+def decoded(data: Any, kinds: Mapping[str, Any]) -> Any:
+    """Returns what was ``encoded``. ``kinds``: its classes by their names. Raises KeyError, TypeError."""
+    if isinstance(data, tuple):
+        return tuple(decoded(item, kinds) for item in data)
+    if not isinstance(data, dict):
+        return data
+    parts = {name: decoded(part, kinds) for name, part in data.items() if name != "is"}
+    kind = kinds[data["is"]]
+    has_parts = is_dataclass(kind)
+    return kind(**parts) if has_parts else kind(parts["value"])

@@ -16,11 +16,11 @@ was found and what to do next. Nothing secret may be put in any of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,6 +45,7 @@ class Problem:
         expected: what would have been right.
         found: what was there instead.
         hint: what to do next: a command or an edit.
+        rule: the text of the quality rule that it is about, if it is about one.
     """
 
     code: str
@@ -53,6 +54,7 @@ class Problem:
     expected: str | None = None
     found: str | None = None
     hint: str | None = None
+    rule: str | None = None
 
     def lines(self) -> list[str]:
         """The problem as plain lines: the first says code, place and what; the rest are indented."""
@@ -71,6 +73,13 @@ class Problem:
             "found": self.found,
             "hint": self.hint,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Problem:
+        """Returns the problem that ``as_dict`` made data of."""
+        place = Place(data["file"], data["line"]) if data.get("file") else None
+        parts = (data.get(part) for part in ("expected", "found", "hint"))
+        return cls(data["code"], data["what"], place, *parts)
 
 
 class LakesmithError(Exception):
@@ -146,6 +155,11 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return next((by_folded[folded] for folded in (*found, *longer)), None)
 
 
+def count(number: int, what: str, plural: str | None = None) -> str:
+    """``1 row``, ``1,234 rows``."""
+    return f"{number:,} {what if number == 1 else plural or what + 's'}"
+
+
 def listed(names: Iterable[str], most: int = 20) -> str:
     """Returns the names with commas; of very many only the first."""
     every = list(names)
@@ -166,6 +180,10 @@ class ErrorCode:
     meaning: str
     cause: str
     fix: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The explanation as JSON data."""
+        return asdict(self)
 
 
 @cache

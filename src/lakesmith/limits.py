@@ -66,6 +66,16 @@ ROWS_A_WRITING_TASK: Final = 100_000
 KEYS_SENT_TO_EVERY_TASK: Final = 1_000_000
 """Rows of keys and places up to which a broadcast join is used; above it both sides are sorted."""
 
+TOMBSTONES_CARRIED: Final = 50_000
+"""Deletes that a full refresh collects while it writes; of more, all are computed again."""
+
+TOMBSTONE_CARRIED_BYTES: Final = 1024
+"""Length up to which a delete is collected."""
+
+BYTES_READ_BY_PLACE: Final = 512 * 1024 * 1024
+"""Bytes of the row groups in which rows are, up to which the driver reads them by their places; beyond it
+Spark scans the table."""
+
 ROWS_SENT_TO_EVERY_TASK: Final = 20_000
 """Whole rows, which are wider than keys: up to so many are sent to every task."""
 
@@ -156,6 +166,9 @@ LEDGER_FILES_UP_TO: Final = 32
 LONG_LEDGER_LINES: Final = 5_000
 """Lines of a ledger from which on its cache on the disk is added to, and a process keeps it in memory."""
 
+PLANS_KEPT: Final = 100
+"""Plans of reading files, and of queries, that a session keeps in memory: some hundred kilobytes each."""
+
 PROOFS_KEPT: Final = 1_000
 """Proofs of queries on Spark's plans that a process keeps in memory: some kilobytes each."""
 
@@ -234,3 +247,11 @@ PIECE_SNAPSHOTS: Final = 5_000
 
 MAINTENANCE_WAITED_SECONDS: Final = 600.0
 """Seconds that a run waits for a piece of maintenance, even if it does not wait for other runs."""
+
+# What the web page reads of a table without Spark.
+
+PAGE_ROWS_LOOKED_AT: Final = 100_000
+"""Rows that a view with a filter or an order looks at, by order of files: some tenths of a second."""
+
+PAGE_BYTES_LOOKED_AT: Final = 256 * 1024 * 1024
+"""Bytes of such rows in memory."""

@@ -3,17 +3,28 @@
     spark-submit .../lakesmith/submit.py --project s3://bucket/shop.zip --target prod run silver.customers
 
 The project is a folder, a zip, or either of them in S3. Anything but a writable folder is copied first.
+
+A deployed job (`lakesmith deploy`) has more options. ``--environment /path`` takes variables from parameters
+of that path in SSM. ``--select '["silver.*"]'`` means ``run --json`` of these tables, of all if it is empty;
+``--command maintain`` is another command for them. With ``--result s3://bucket/key.json``, the exit code and
+each failed table are written there, and the process ends with 0: services do not pass on exit codes. What it
+prints is in ``key.jsonl`` beside it, while it goes on. ``--metrics project/target`` sends its row balance to
+CloudWatch.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import json
 import os
 import shutil
 import sys
 import tempfile
+import threading
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -30,16 +41,168 @@ if TYPE_CHECKING:
 _STATE: Final = ".lakesmith"
 _PROJECT_FILE: Final = "lakesmith.yaml"
 _S3: Final = "s3://"
+_SECONDS_BETWEEN: Final = 3
+"""How long what was printed waits to be sent."""
 
 
 def main() -> None:
     """Runs the command; ends the process with its exit code."""
     from lakesmith.cli.guard import guarded
 
-    code = guarded(lambda: _submitted(sys.argv[1:]), sys.argv[1:])
+    job, words = job_of(sys.argv[1:])
+    if job.environment:
+        os.environ.update(parameters(job.environment))
+    code = _reported(job, words) if job.result else guarded(lambda: _submitted(words), words)
     _end_session()
     sys.stdout.flush()
     sys.exit(code)
+
+
+def job_of(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Returns the options of a deployed job, and the other words.
+
+    >>> job_of(["--target", "prod", "--result", "s3://b/k", "--select", '["silver.*"]'])[1]
+    ['--target', 'prod', 'run', 'silver.*', '--json']
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for option in ("--result", "--select", "--environment", "--metrics"):
+        parser.add_argument(option)
+    parser.add_argument("--command", default="run")
+    job, words = parser.parse_known_args(list(arguments))
+    return job, words if job.select is None else [*words, job.command, *json.loads(job.select), "--json"]
+
+
+def parameters(path: str) -> dict[str, str]:
+    """Returns the values of the parameters below a path of SSM, by the last parts of their names."""
+    import boto3
+
+    pages = (
+        boto3.client("ssm").get_paginator("get_parameters_by_path").paginate(Path=path, WithDecryption=True)
+    )
+    return {each["Name"].rpartition("/")[2]: each["Value"] for page in pages for each in page["Parameters"]}
+
+
+def _reported(job: argparse.Namespace, words: Sequence[str]) -> int:
+    """Runs the command, sends its metrics, writes its report to ``job.result`` and returns 0."""
+    from lakesmith.cli.guard import guarded
+    from lakesmith.project.definitions import ObjectStore
+    from lakesmith.sources.objects import bucket_and_key, client_of
+
+    client, (bucket, key) = client_of(ObjectStore()), bucket_and_key(job.result)
+    said = _Said(lambda text: client.put_object(Bucket=bucket, Key=f"{key}l", Body=text.encode()))
+    said.write(json.dumps({"event": "job_started", "project": split(words)[0]}) + "\n")
+    with contextlib.redirect_stdout(said), said.sending():
+        code = guarded(lambda: _submitted(words), words)
+    print(said.getvalue(), end="", flush=True)
+    if job.metrics:
+        _send_metrics(job.metrics, said.getvalue())
+    report = json.dumps(report_of(code, said.getvalue()))
+    client.put_object(Bucket=bucket, Key=key, Body=report.encode())
+    return 0
+
+
+class _Said(io.StringIO):
+    """What a command prints; sent every few seconds while it goes on, and at its end."""
+
+    def __init__(self, send: Callable[[str], object]) -> None:
+        super().__init__()
+        self._send, self._sent, self._ended = send, 0, threading.Event()
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """Sends what is printed meanwhile to whoever follows the job, which does not depend on it."""
+        thread = threading.Thread(target=self._keep_sending, name="progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+            self._send_new()
+
+    def _keep_sending(self) -> None:
+        while not self._ended.wait(_SECONDS_BETWEEN):
+            self._send_new()
+
+    def _send_new(self) -> None:
+        text = self.getvalue()
+        whole = text[: text.rfind("\n") + 1]
+        if len(whole) == self._sent:
+            return
+        try:
+            self._send(whole)
+            self._sent = len(whole)
+        except Exception as error:  # noqa: BLE001 - boto3 raises many; the next time is near
+            print(f"the progress was not sent: {error}", file=sys.stderr)
+
+
+def documents_in(said: str) -> list[dict[str, Any]]:
+    """Returns the JSON objects that a command printed, one a line or over several lines.
+
+    >>> documents_in('{"event": "a"}\\nno JSON\\n{\\n "b": 1\\n}\\n')
+    [{'event': 'a'}, {'b': 1}]
+    """
+    found, decoder, at = [], json.JSONDecoder(), 0
+    while (at := said.find("{", at)) >= 0:
+        try:
+            value, at = decoder.raw_decode(said, at)
+        except ValueError:
+            at = said.find("\n", at) if "\n" in said[at:] else len(said)
+            continue
+        found.append(value)
+    return found
+
+
+def report_of(code: int, said: str) -> dict[str, Any]:
+    """Returns the exit code and each failed table with its first problem, from what ``--json`` printed.
+
+    >>> report_of(2, '{"problems": [{"code": "LS120", "what": "there is no target"}]}')
+    {'exit_code': 2, 'failed': [{'table': 'the whole run', 'problem': 'LS120 there is no target'}]}
+    """
+    found = documents_in(said)
+    every = [*found, *(each for one in found for each in one.get("maintained", ()))]
+    failed = {each["table"]: each["problems"] for each in every if each.get("table") and each.get("problems")}
+    if code and not failed:
+        whole = (each["problems"] for each in found if each.get("problems"))
+        failed = {"the whole run": next(whole, [{"code": "LS900", "what": "see the job's logs"}])}
+    problems = [
+        {"table": table, "problem": f"{problems[0]['code']} {problems[0]['what']}"}
+        for table, problems in failed.items()
+    ]
+    return {"exit_code": code, "failed": problems if code else []}
+
+
+def _send_metrics(of: str, said: str) -> None:
+    """Sends the metrics of a run. What was refreshed counts all the same if CloudWatch does not answer."""
+    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    names = zip(("project", "target"), of.split("/"), strict=True)
+    dimensions = [{"Name": name, "Value": value} for name, value in names]
+    data = [
+        {"MetricName": name, "Value": value, "Unit": "Count", "Dimensions": dimensions}
+        for name, value in metrics_of(said).items()
+    ]
+    try:
+        boto3.client("cloudwatch").put_metric_data(Namespace="Lakesmith", MetricData=data)
+    except (BotoCoreError, ClientError) as error:
+        print(f"the metrics were not sent: {error}", file=sys.stderr)
+
+
+def metrics_of(said: str) -> dict[str, int]:
+    """Returns the sums of the row balances that ``run --json`` printed, and how many tables it refreshed.
+
+    >>> metrics_of('{"event": "table_published", "record": {"account": {"read": 3, "inserted": 2}}}')
+    {'RowsRead': 3, 'RowsInserted': 2, 'RowsQuarantined': 0, 'TablesPublished': 1, 'TablesFailed': 0}
+    """
+    found = documents_in(said)
+    rows = [each["record"]["account"] for each in found if each.get("event") == "table_published"]
+    sums = {
+        f"Rows{name.capitalize()}": sum(each.get(name, 0) for each in rows)
+        for name in ("read", "inserted", "quarantined")
+    }
+    failed = sum(each.get("event") == "table_failed" for each in found)
+    return {**sums, "TablesPublished": len(rows), "TablesFailed": failed}
 
 
 def _submitted(arguments: Sequence[str]) -> object:

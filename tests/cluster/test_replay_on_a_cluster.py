@@ -18,7 +18,8 @@ import spark_cluster_server
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.open import pyiceberg_properties
 from lakesmith.project.definitions import TableName
-from lakesmith.project.loader import load_project
+from lakesmith.project.files import FolderFiles
+from lakesmith.project.loader import parse_project
 from lakesmith.sources.objects import bucket_and_key
 from lakesmith.spark.batch.sidecar import SidecarKind
 
@@ -95,6 +96,6 @@ def _whereabouts(root: Path) -> tuple[Counter[int], Counter[int]]:
 
 
 def _table(root: Path, name: str) -> Any:
-    target = load_project(root, "local").project.target
+    target = parse_project(FolderFiles(root), "local").project.target
     catalog = load_catalog("lake", **pyiceberg_properties(target))
     return catalog.load_table(target.naming.physical(TableName.parse(name)))

@@ -11,7 +11,8 @@ from pyiceberg.catalog import Catalog, load_catalog
 
 from lakesmith.catalog.open import pyiceberg_properties
 from lakesmith.project.definitions import TableName
-from lakesmith.project.loader import load_project
+from lakesmith.project.files import FolderFiles
+from lakesmith.project.loader import parse_project
 from lakesmith.sources.objects import bucket_and_key
 
 Rows = list[tuple[Any, ...]]
@@ -24,7 +25,7 @@ class Accounts:
         self._crowd, erased = crowd, crowd.landed.erased
         self._orders = [order for order in crowd.landed.orders if order.customer not in erased]
         self._payments = [each for each in crowd.landed.payments if each.customer not in erased]
-        self._target = load_project(crowd.root_of("writer 0"), "local").project.target
+        self._target = parse_project(FolderFiles(crowd.root_of("writer 0")), "local").project.target
         self._catalog = self._opened()
 
     def require_all(self) -> None:

@@ -19,7 +19,8 @@ from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.catalog.state import BRANCH_PREFIX
 from lakesmith.errors import LakesmithError
 from lakesmith.project.definitions import TableName
-from lakesmith.project.loader import load_project
+from lakesmith.project.files import FolderFiles
+from lakesmith.project.loader import parse_project
 from lakesmith.sources.objects import bucket_and_key
 
 TABLES = ("bronze.orders", "silver.lines", "silver.newest", "gold.sums")
@@ -44,7 +45,7 @@ class Machines:
             return process.end()
 
     def wait_for_a_holder(self, seconds: float = 120) -> None:
-        project = load_project(self._root("looking on"), "local").project
+        project = parse_project(FolderFiles(self._root("looking on")), "local").project
         catalog, until = open_catalog(project), time.monotonic() + seconds
         assert isinstance(catalog, RemoteCatalog)
         while time.monotonic() < until:
@@ -91,7 +92,7 @@ class Machines:
         return sorted(tuple(row.values()) for row in table.select(kept).to_pylist())
 
     def _table(self, name: str) -> Any:
-        target = load_project(self._root("looking on"), "local").project.target
+        target = parse_project(FolderFiles(self._root("looking on")), "local").project.target
         catalog = load_catalog("lake", **pyiceberg_properties(target))
         return catalog.load_table(target.naming.physical(TableName.parse(name)))
 

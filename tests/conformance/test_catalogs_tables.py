@@ -27,6 +27,8 @@ from small_shop import (
 )
 
 from lakesmith.execute import faults
+from lakesmith.project.definitions import TableName
+from lakesmith.spark.iceberg.commits import physical
 
 pytestmark = pytest.mark.in_turn
 
@@ -63,6 +65,30 @@ def test_a_table_is_refreshed_by_what_changed(make: Make, strategy: str) -> None
     shop = grown(make, ORDERS | files, FIRST, SECOND, LATE)
     assert shop.record(table).kind == strategy
     shop.require(FIRST + SECOND + LATE, table)
+
+
+def test_a_table_rule_stops_a_batch_and_remembers_what_it_measured(make: Make) -> None:
+    files = {
+        "tables/silver/lines.sql": LINES["tables/silver/lines.sql"].replace("SELECT", "SELECT customer,")
+    }
+    shop = grown(make, ORDERS | files | ruled("RowCount > last() * 2"), FIRST)
+    before = shop.rows("silver.lines")
+    shop.land("orders/1.csv", csv(*SECOND))
+    stopped = shop.run()
+    found = [(problem.code, problem.found, problem.expected) for problem in stopped.problems]
+    assert (stopped.code, found) == (3, [("LS805", "RowCount is 6", "> 6")])
+    assert shop.rows("silver.lines") == before
+    shop.write(ruled("RowCount > last() * 1.9"))
+    assert shop.must_run().published["silver.lines"].metrics["RowCount"] == (6.0, 3.0)
+    assert "2 rules passed" in shop.must("check", "silver.lines").out
+    checks = physical(TableName("lakesmith", "checks"))
+    kept = shop.sql(f"SELECT source, outcome, count(*) FROM {checks} GROUP BY 1, 2 ORDER BY 1")
+    assert kept == [("batch", "passed", 4), ("check", "passed", 2)]
+
+
+def ruled(rule: str) -> dict[str, str]:
+    reference = 'ReferentialIntegrity "customer" "bronze.orders.customer" = 1'
+    return {"tables/silver/lines.yaml": f"rules: |\n  Rules = [ {rule}, {reference} ]\n"}
 
 
 def test_a_table_is_rebuilt(make: Make) -> None:

@@ -10,7 +10,7 @@ import places
 import pytest
 from crowd import Crowd
 from crowd_accounts import Accounts
-from soak import SOAK
+from soaking import SOAK
 
 import postgres_server
 import rest_server

@@ -16,8 +16,6 @@ from shared_project import Make, SharedProject
 
 from lakesmith.execute import faults
 
-pytestmark = pytest.mark.always
-
 ADA, BO, CY, DI = (f"{name}@example.com" for name in ("ada.l", "bo", "cy", "di"))
 WORDS = (ADA, "ada.l%40example.com", "customer=1002")
 FILES = {
@@ -107,6 +105,7 @@ def erased(shop: SharedProject, sessions: Path, *words: str) -> tuple[int, Any]:
     return ended.code, json.loads(ended.output)
 
 
+@pytest.mark.in_turn
 def test_nothing_tells_of_them_any_more(shop: SharedProject, tmp_path: Path) -> None:
     interrupted(shop)
     sessions = tmp_path / "sessions"
@@ -135,7 +134,6 @@ def test_nothing_tells_of_them_any_more(shop: SharedProject, tmp_path: Path) -> 
     shop.must("verify")
 
 
-@pytest.mark.in_turn
 def test_names_that_tell_of_a_number_also_in_tables_without_the_column(make: Make) -> None:
     notes = "tables/bronze/notes.yaml"
     written = (

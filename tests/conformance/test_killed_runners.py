@@ -13,7 +13,7 @@ import places
 import pytest
 from machines import TABLES, Machines
 from processes import RunProcess
-from soak import SOAK, chosen
+from soaking import SOAK, chosen
 
 import postgres_server
 import rest_server
@@ -56,6 +56,7 @@ def machines(tmp_path: Path, place: places.Place) -> Machines:
     return Machines(tmp_path, place)
 
 
+@pytest.mark.in_turn
 def test_who_waits_takes_over_from_one_that_is_killed(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

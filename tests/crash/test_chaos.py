@@ -19,7 +19,7 @@ import psycopg
 import pytest
 from processes import kill
 from read_elsewhere import catalog_of
-from soak import SOAK
+from soaking import SOAK
 
 from postgres_server import Server
 from server_process import started

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from processes import must, run_killed
 from read_elsewhere import catalog_of
-from soak import chosen
+from soaking import chosen
 
 pytestmark = pytest.mark.in_turn("file")
 

@@ -11,7 +11,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from read_elsewhere import catalog_of
@@ -35,8 +35,9 @@ PATIENCE = 180.0
 class Kept:
     """A project that ``lakesmith up`` keeps, and what was acknowledged."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, *more: str) -> None:
+        """``more``: options of ``up``."""
+        self.root, self.more = root, more
         for name, text in FILES.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
@@ -44,8 +45,16 @@ class Kept:
         self.acknowledged: Counter[int] = Counter()
         self.process: subprocess.Popen[str] | None = None
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
     def up(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", MAIN, "up", "--port", str(self.port), "--every", "2"]
+        command = [sys.executable, "-c", MAIN, "up", "--port", str(self.port), "--every", "2", *self.more]
         log = (self.root / "up.log").open("a")
         self.process = subprocess.Popen(
             command,
@@ -142,11 +151,8 @@ def wait_until(is_so: Callable[[], bool], what: str, kept: Kept) -> None:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[Kept]:
-    kept = Kept(tmp_path / "shop")
-    yield kept
-    if kept.process is not None and kept.process.poll() is None:
-        kept.process.kill()
-        kept.process.wait()
+    with Kept(tmp_path / "shop") as kept:
+        yield kept
 
 
 def test_what_is_acknowledged_is_in_the_lake_once_whatever_is_killed(kept: Kept) -> None:
@@ -216,7 +222,7 @@ def test_a_second_signal_gives_up_the_batch_under_way(kept: Kept) -> None:
     (kept.root / "tables/gold/slow.py").write_text(slow)
     process = kept.up()
     kept.sell(1)
-    wait_until(lambda: "bringing gold.slow" in kept.doing(), "the slow batch begins", kept)
+    wait_until(lambda: "refreshing gold.slow" in kept.doing(), "the slow batch begins", kept)
     wait_until(lambda: "  silver.sales: " in kept.log(), "a table's line is there when its batch is", kept)
 
     # An intake that is killed meanwhile does not wait for the batch: it is replaced, and what is sent waits
@@ -226,7 +232,7 @@ def test_a_second_signal_gives_up_the_batch_under_way(kept: Kept) -> None:
     kept.sell(2)
     assert kept.intake() != before
     assert "the intake ended (SIGKILL)" in kept.log()
-    assert "bringing gold.slow" in kept.doing()
+    assert "refreshing gold.slow" in kept.doing()
 
     process.send_signal(signal.SIGTERM)
     time.sleep(1)
@@ -238,5 +244,5 @@ def test_a_second_signal_gives_up_the_batch_under_way(kept: Kept) -> None:
     assert "Traceback" not in kept.log()
     assert kept.status()["up"] is None, "it did not end without a word"
     kept.up()
-    wait_until(lambda: "bringing gold.slow" in kept.doing(), "the slow batch begins again", kept)
+    wait_until(lambda: "refreshing gold.slow" in kept.doing(), "the slow batch begins again", kept)
     assert Counter(row["product_id"] for row in kept.rows("silver.sales")) == kept.acknowledged

@@ -16,7 +16,7 @@ from lakesmith.spark.start.resident import socket_of
 from lakesmith.spark.start.session_folder import living_folders
 
 FILES = {
-    "lakesmith.yaml": "name: shop\nengine: {keep_warm: 2 minutes}\n",
+    "lakesmith.yaml": "name: shop\n",
     "tables/bronze/orders.yaml": "source: {files: {path: landing/, format: csv}}\ncolumns: {id: bigint}\n",
     "tables/silver/orders.sql": "SELECT id, id * 2 AS twice FROM bronze.orders",
 }
@@ -72,6 +72,13 @@ class Shop:
         ]
         return found
 
+    def has(self, count: int) -> bool:
+        """Whether silver has so many rows; False before there is such a table."""
+        try:
+            return len(self.rows("silver.orders")) == count
+        except Exception:  # noqa: BLE001 - whatever is not there yet
+            return False
+
     def rows(self, table: str) -> list[int]:
         found = catalog_of(self.root).load_table(table).scan().to_arrow()
         return sorted(found.column("id").to_pylist())
@@ -97,11 +104,12 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     wait_until(lambda: not shop.socket.exists(), "the keeper has gone", 20)
 
 
+@pytest.mark.in_turn
 def test_a_day_of_a_warm_spark(shop: Shop) -> None:
     shop.land(1, 2)
     first = shop.typed("run")
     assert first.code == 0, first.output
-    assert "Spark stays warm for 2 min" in first.output
+    assert "Spark stays warm for 10 min" in first.output
     wait_until(shop.socket.exists, "the keeper is there", 20)
     assert shop.socket.stat().st_mode & 0o777 == 0o600
     assert shop.socket.parent.stat().st_mode & 0o077 == 0
@@ -179,6 +187,25 @@ def test_stop_and_what_leaves_none(shop: Shop) -> None:
     jvm = shop.jvm()
     assert "Spark has ended" in shop.called("stop").output
     wait_until(lambda: is_gone(jvm), "the JVM ends", 20)
+
+
+@pytest.mark.in_turn
+def test_a_declared_time_counts_without_a_terminal(shop: Shop) -> None:
+    engine = "targets: {local: {engine: {keep_warm: 2 minutes}}, other: {}}\ndefault_target: local\n"
+    (shop.root / "lakesmith.yaml").write_text(FILES["lakesmith.yaml"] + engine)
+    shop.land(1)
+    assert shop.called("run", CI="true").code == 0
+    assert not shop.socket.exists()
+    shop.land(2)
+    first = shop.called("run", INVOCATION_ID="1", JOURNAL_STREAM="8:1")
+    assert "Spark stays warm for 2 min" in first.output
+    wait_until(shop.socket.exists, "the keeper is there", 20)
+    jvm = shop.jvm()
+    shop.land(3)
+    second = shop.called("run", INVOCATION_ID="2", JOURNAL_STREAM="8:2")
+    assert (second.code, shop.jvm()) == (0, jvm), second.output
+    assert "starts its own" not in second.output
+    assert shop.rows("silver.orders") == [1, 2, 3]
 
 
 @pytest.mark.in_turn

@@ -43,6 +43,7 @@ from lakesmith.project.definitions import ADDED_COLUMNS, Project, TableName
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.iceberg.commits import physical
+from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle, local_catalog_conf
 from lakesmith.spark.start.settings import drafts_conf
 from lakesmith.spark.verify import verify_steps
@@ -116,6 +117,8 @@ class Harness:
     target: str | None = None
     compiled: bool = False
     approves: bool = False
+    clones: ReadingSessions | None = None
+    """Sessions for reading that outlive a run, as those of a process that stays."""
 
     def __post_init__(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True)
@@ -183,7 +186,8 @@ class Harness:
         decider = Decider(graph, lake, rebuilt, approved)
         names = tuple(select(graph, patterns)) if patterns else graph.order
         events: list[Event] = []
-        run = Run(decider, names, lambda _lock, _little: SparkEngine(self.handle, lake), events.append)
+        engine = SparkEngine(self.handle, lake, clones=self.clones)
+        run = Run(decider, names, lambda _lock, _little: engine, events.append)
         run.parallel = parallel
         return RunResult(run.run(), tuple(events))
 

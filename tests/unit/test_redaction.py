@@ -12,8 +12,9 @@ from lakesmith.catalog.open import open_catalog
 from lakesmith.connect.values import without_secrets
 from lakesmith.errors import LakesmithError, Place
 from lakesmith.project.definitions import FileSource, KafkaSource, ObjectStore, Project, TableName, Target
+from lakesmith.project.files import FolderFiles
 from lakesmith.project.formats import FileFormat
-from lakesmith.project.loader import load_project
+from lakesmith.project.loader import parse_project
 from lakesmith.redaction import WITHHELD, library_message, redacted, secrets_in
 from lakesmith.serve.routes import EventSource, url_of
 from lakesmith.sources.kafka import broker
@@ -126,7 +127,7 @@ def test_catalogs_are_not_repeated(kind: str, key: str, addresses: str, tmp_path
         settings = "".join(f"      {name}: {json.dumps(value)}\n" for name, value in written.items())
         text = f"name: x\ntargets:\n  prod:\n    catalog:\n      type: {kind}\n{settings}"
         (tmp_path / "lakesmith.yaml").write_text(text)
-        loaded = load_project(tmp_path)
+        loaded = parse_project(FolderFiles(tmp_path))
         assert not loaded.problems
         said = refused(lambda loaded=loaded: open_catalog(loaded.project).table("bronze", "orders"))
         said += str(without_secrets(loaded.project.target)[0].catalog)
@@ -183,6 +184,6 @@ def test_secrets_written_out_in_a_project_are_its_secrets(tmp_path: Path) -> Non
     target = "catalog: {type: rest, uri: 'https://me:pass1@h/api', credential: 'id:pass2', token: pass3}"
     settings = "spark: {spark.hadoop.fs.s3a.secret.key: pass4}"
     (tmp_path / "lakesmith.yaml").write_text(f"name: x\ntargets:\n  prod:\n    {target}\n    {settings}\n")
-    project: Project = load_project(tmp_path).project
+    project: Project = parse_project(FolderFiles(tmp_path)).project
     assert {"pass1", "pass2", "pass3", "pass4"} <= set(project.secrets)
     assert isinstance(replace(project.target, name="y"), Target)

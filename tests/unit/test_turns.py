@@ -8,7 +8,12 @@ import pytest
 
 import turns
 
-CASES = [f"tests/spark/kinds/test_{name}.py::test_{number}[x]" for name in "abcdefgh" for number in range(20)]
+OF_A_FILE = 50
+CASES = [
+    f"tests/spark/kinds/test_{name}.py::test_{number}[x]"
+    for name in "abcdefgh"
+    for number in range(OF_A_FILE)
+]
 
 
 def due(part: int, together: bool = False) -> set[str]:
@@ -31,7 +36,10 @@ def test_the_cases_of_a_file_that_share_a_lake_have_their_turn_together() -> Non
 def test_each_part_has_as_many_of_a_file_as_any_other() -> None:
     for part in range(turns.PARTS):
         of_files = Counter(case.split("::")[0] for case in due(part))
-        assert len(of_files) == 8 and set(of_files.values()) <= {20 // turns.PARTS, 20 // turns.PARTS + 1}
+        assert len(of_files) == 8 and set(of_files.values()) <= {
+            OF_A_FILE // turns.PARTS,
+            OF_A_FILE // turns.PARTS + 1,
+        }
 
 
 def test_files_with_a_case_each_are_dealt_to_several_parts() -> None:

@@ -10,6 +10,5 @@ A call returns a frozen dataclass with ``to_dict()``: exactly what ``--json`` pr
 something returns a ``results.Change``: a frozen ``preview`` (what would happen), the ``heads`` it was made
 for, and ``apply()``, which takes the lock, refuses with LS511 if a head moved, and returns the result;
 ``dropping`` is the example to follow. Long calls take ``on_event``. ``cli`` parses, calls
-``open_lake(...)``, and renders with ``show`` and ``apply_agreed`` of ``cli.command``; types that rendering
-needs are re-exported by the module of the call.
+``open_lake(...)``, and renders with ``show`` and ``apply_agreed`` of ``cli.command``.
 """

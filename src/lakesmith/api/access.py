@@ -6,22 +6,25 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event as Flag
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
+from lakesmith.api.results import Change, P, R
 from lakesmith.api.words import duration
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.errors import Problem
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener
-from lakesmith.execute.opened import Opened, read_project
+from lakesmith.execute.opened import KeptProject, Opened, read_project
 from lakesmith.execute.unforeseen import DEBUG, unforeseen
+from lakesmith.journal.acting import Action, acting
+from lakesmith.journal.lines import AUDIT, Journal
 from lakesmith.project.definitions import STATE_DIR, Project
 from lakesmith.project.files import scratch_folder
 from lakesmith.redaction import redacted
@@ -29,6 +32,7 @@ from lakesmith.redaction import redacted
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakesmith.spark.read.sessions import ReadingSessions
     from lakesmith.spark.start.resident import KeepWarm
     from lakesmith.spark.start.session import SessionHandle
 
@@ -37,6 +41,8 @@ T = TypeVar("T")
 GiveUp = Callable[[threading.Event], None]
 """Ends a call early; it may try until the call has ended."""
 
+WARM_SECONDS: Final = 600.0
+"""Seconds that a command in a terminal leaves Spark running, unless the project declares otherwise."""
 PATIENCE_SECONDS = 10.0
 """Seconds that an interrupt waits for the work it ends; then the work ends in the background."""
 
@@ -97,8 +103,8 @@ def _answer(answer: Future[Any], call: Callable[[], Any], ended: threading.Event
         ended.set()
 
 
-def _ignore(_text: str) -> None:
-    """Drops a notice."""
+def ignore(_told: object) -> None:
+    """Drops a notice or an event."""
 
 
 def _no_display(_text: str) -> AbstractContextManager[object]:
@@ -114,16 +120,23 @@ class Host:
         busy: shows a text as long as its context is open: ``starting Spark``.
         progress: receives the work of Spark in words, every half second of a run.
         reuses: whether a JVM that an earlier process left warm serves.
-        keeps_warm: whether the JVM is left warm for the next process.
+        keeps_warm: whether the JVM is left warm for the next process: ``if declared``: only if the project
+            declares for how long.
         patience: seconds that an interrupt waits for the work it ends; None: until it has ended.
+        service: the service that calls, for the journal: runs without work are not written then.
+        place: where a person asked for what is done, for the journal.
+        keeps_project: whether the project is read again only once its files have changed.
     """
 
-    notice: Callable[[str], None] = _ignore
+    notice: Callable[[str], None] = ignore
     busy: Callable[[str], AbstractContextManager[object]] = _no_display
     progress: Callable[[str], None] | None = None
     reuses: bool = False
-    keeps_warm: bool = False
+    keeps_warm: bool | Literal["if declared"] = False
     patience: float | None = PATIENCE_SECONDS
+    service: str = ""
+    place: str = ""
+    keeps_project: bool = False
 
 
 class Access:
@@ -141,9 +154,13 @@ class Access:
         """Whether the caller named a folder: the current one need not be a project."""
         self.project: Project | None = None
         """The project as it was last read, for its secrets and logs."""
+        self._kept = KeptProject(self.folder, target) if self.host.keeps_project else None
+        self._look = threading.local()
         self._given = given
+        self._action: Action | None = None
         self._handle: SessionHandle | None = None
-        self._reads_topics = False
+        self._clones: ReadingSessions | None = None
+        self._reads_topics = self._only_reads = False
         self._starting = Lock()
         self._calls = Calls(self.host.patience)
 
@@ -153,15 +170,40 @@ class Access:
         return self._handle is not None
 
     @property
+    def handle(self) -> SessionHandle | None:
+        """The session, if it was started."""
+        return self._handle
+
+    @property
     def lost_spark(self) -> bool:
         """Whether the session has ended by itself; after ``close`` the next call starts another."""
         return self._handle is not None and not self._handle.is_alive()
 
     def opened(self) -> Opened:
         """Reads the project and the lake again. Raises ProjectError with every problem found."""
-        opened = read_project(self.folder, self.target)
-        self.project = opened.project
+        opened: Opened | None = getattr(self._look, "opened", None)
+        if opened is None:
+            is_one = getattr(self._look, "is_one", False)
+            if self._kept:
+                opened = self._kept.opened_or_before() if is_one else self._kept.opened()
+            else:
+                opened = read_project(self.folder, self.target)
+            if is_one:
+                self._look.opened = opened
+            self.project = opened.project
         return opened
+
+    @contextmanager
+    def one_look(self) -> Iterator[None]:
+        """Makes ``opened`` answer, in this thread, with what it returns first. A kept project that was broken
+        since it was read is as it was before."""
+        is_inner = getattr(self._look, "is_one", False)
+        self._look.is_one = True
+        try:
+            yield
+        finally:
+            if not is_inner:
+                self._look.is_one, self._look.opened = False, None
 
     def do(self, call: Callable[[], T], give_up: GiveUp = finish) -> T:
         """Makes a call that an interrupt of the caller does not cut in two (see ``calls``)."""
@@ -188,22 +230,51 @@ class Access:
 
         return Claim(opened.lake, command, wait, self.notice_waiting).both()
 
+    def noting(
+        self, project: Project, kind: str, text: str, tables: Sequence[object] = (), lasting: bool = False
+    ) -> AbstractContextManager[Action]:
+        """Writes to the project's journal what the body does. ``lasting``: it is kept for ever."""
+        service = self.host.service
+        text += f" ({self.host.place})" if self.host.place else ""
+        journal = Journal(project.state_dir, project.secrets)
+        self._action = Action(journal, kind, service or text, tables, lasting, lazy=bool(service))
+        if not self._action.begin() and lasting:
+            self.host.notice(f"{text}: who did it cannot be written to {project.state_dir / AUDIT}")
+        return acting(self._action)
+
+    def noted(
+        self, change: Change[P, R], project: Project, kind: str, text: str, tables: Sequence[object]
+    ) -> Change[P, R]:
+        """Returns the change, which is written to the journal when it is made, and kept there for ever."""
+
+        def make(preview: Any) -> R:
+            with self.noting(project, kind, text, tables, lasting=True):
+                return change._make(preview)
+
+        return replace(change, _make=make)
+
     def notice_waiting(self, holder: str) -> None:
         """Tells the host which process the call waits for."""
         self.host.notice(f"waiting: the project is in use by {holder}")
 
-    def session(self, opened: Opened, little: bool, stays: bool = True) -> SessionHandle:
+    def session(self, opened: Opened, little: bool, stays: bool = True, reads: bool = False) -> SessionHandle:
         """The Spark session, started if need be.
 
-        ``little``: for little data. ``stays``: whether it may be left warm for the next process.
+        ``little``: for little data. ``stays``: whether it may be left warm for the next process. ``reads``:
+        the caller only reads.
         """
         from lakesmith.spark.open import open_session
+        from lakesmith.spark.start.resident import STARTS_ITS_OWN
 
         with self._starting:
+            self._require_writer(reads)
             if self._handle is None:
-                keep = self._keep(opened) if stays else None
+                keep = self._keep(opened, reads) if stays else None
                 with self.host.busy("starting Spark"):
                     self._handle = open_session(opened.project, little, keep, self._given)
+                for note in self._handle.notes:
+                    if STARTS_ITS_OWN in note:
+                        self.host.notice(note)
                 self._reads_topics = opened.project.has_topics
                 self._follow()
             return self._handle
@@ -212,8 +283,10 @@ class Access:
         """An engine in the Spark session, which the lock's holder is said to use."""
         from lakesmith.spark.engine import SparkEngine
         from lakesmith.spark.open import open_engine
+        from lakesmith.spark.read.sessions import ReadingSessions
 
         with self._starting:
+            self._require_writer(reads=False)
             if self._handle is not None and opened.project.has_topics and not self._reads_topics:
                 # The project got its first topic since: a running JVM gets no jars.
                 self._end_session()
@@ -223,7 +296,9 @@ class Access:
                 self._reads_topics = opened.project.has_topics
                 self._follow()
             lock.note_jvm(self._handle.jvm_pid)
-            return SparkEngine(self._handle, opened.lake, keeps_session=True)
+            if self._clones is None:
+                self._clones = ReadingSessions(self._handle.spark)
+            return SparkEngine(self._handle, opened.lake, True, self._clones)
 
     def stop_warm(self, opened: Opened) -> None:
         """Ends the session, and one that an earlier process left warm."""
@@ -241,26 +316,53 @@ class Access:
             self._end_session()
 
     def _end_session(self) -> None:
+        clones, self._clones = self._clones, None
         if self._handle is not None:
+            if clones is not None and (self._handle.leave is not None or self._handle.warm):
+                # The JVM may outlive the session.
+                from lakesmith.spark.start.stop import asked_of_jvm
+
+                asked_of_jvm(clones.close)
             self._handle.stop()
             self._handle = None
 
+    def _require_writer(self, reads: bool) -> None:
+        """Ends a session in the JVM of ``up`` that was asked for to read, if now something is written."""
+        if self._handle is not None and self._handle.warm and self._only_reads and not reads:
+            self._end_session()
+        self._only_reads = reads if self._handle is None else self._only_reads
+
     def _follow(self) -> None:
-        if self._handle is not None and self.host.progress is not None:
+        is_shown = self.host.progress is not None or self.host.service or self.host.reuses
+        if self._handle is not None and is_shown:
             from lakesmith.spark.open import follow
 
-            follow(self._handle.spark, self.host.progress)
+            follow(self._handle.spark, self._on_progress)
 
-    def _keep(self, opened: Opened) -> KeepWarm | None:
+    def _on_progress(self, text: str) -> None:
+        if self._action is not None:
+            self._action.progress(text)
+        if self.host.progress is not None:
+            self.host.progress(text)
+
+    def _keep(self, opened: Opened, reads: bool = False) -> KeepWarm | None:
         """Where a warm session of the project is, and how long this process leaves one."""
         if self._given is not None or not self.host.reuses:
             return None
         from lakesmith.spark.start.resident import KeepWarm, socket_of
 
         project = opened.project
-        seconds = project.keep_warm_seconds if self.host.keeps_warm else 0.0
+        seconds = self._warm_seconds(project.keep_warm_seconds)
         left = f"Spark stays warm for {duration(seconds)}; lakesmith stop ends it"
-        return KeepWarm(socket_of(project.root, project.target.name), seconds, lambda: self.host.notice(left))
+        place = (project.root, project.target.name)
+        paths = socket_of(*place), socket_of(*place, kind="up")
+        return KeepWarm(paths[0], seconds, lambda: self.host.notice(left), reads, paths[1])
+
+    def _warm_seconds(self, declared: float | None) -> float:
+        if not self.host.keeps_warm:
+            return 0.0
+        usual = WARM_SECONDS if self.host.keeps_warm is True else 0.0
+        return usual if declared is None else declared
 
 
 def unforeseen_in(access: Access | None, error: Exception) -> Problem:

@@ -6,27 +6,27 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakesmith.api.access import Access
+from lakesmith.api.access import Access, ignore
+from lakesmith.api.submitting import Submitting
 
 if TYPE_CHECKING:
     from lakesmith.api.connecting import Snippet
     from lakesmith.api.erasing import ErasurePreview, Readmitted, Receipt
-    from lakesmith.api.keeping_up import Observer, Pace, SendOptions, Sent, Stopped, Up
+    from lakesmith.api.keeping_up import SendOptions, Sent, Stopped
     from lakesmith.api.maintaining import MaintenanceEvent
-    from lakesmith.api.past import Released, RollbackPreview, RolledBack, Tagged, Untagged
+    from lakesmith.api.past import Released, RolledBack, Tagged, Tags, Untagged
+    from lakesmith.api.recovering import Recovered
     from lakesmith.api.registering import Registered, Relocated
     from lakesmith.api.renaming import Renamed
     from lakesmith.api.results import Change
-    from lakesmith.execute.maintenance import Slice
-    from lakesmith.execute.maintenance_result import MaintenancePlan, MaintenanceResult, RewriteResult
-    from lakesmith.execute.rollback import Tag
+    from lakesmith.execute.maintenance import MaintenancePlan, MaintenanceResult, RewriteResult, Slice
+    from lakesmith.page.server import Ui
+    from lakesmith.serve.notices import Observer
+    from lakesmith.serve.options import Pace, PageChoice
+    from lakesmith.serve.up import Up
 
 
-def _ignore(_event: object) -> None:
-    """Drops an event."""
-
-
-class Changing:
+class Changing(Submitting):
     """A part of ``Lakehouse``."""
 
     access: Access
@@ -40,7 +40,7 @@ class Changing:
         hold: bool = False,
         lossy: bool = False,
         wait: float = 0.0,
-    ) -> Change[RollbackPreview, RolledBack]:
+    ) -> Change[RolledBack, RolledBack]:
         """Prepares to set a table back to a point in time, with its progress: a run goes on from there.
 
         Args:
@@ -56,7 +56,7 @@ class Changing:
         gone), LockedError LS701, LS703.
 
         Example:
-            oldest = shop.history("silver.customers").points[-1].line
+            oldest = shop.history("silver.customers").points[-1]
             change = shop.rollback("silver.customers", str(oldest.snapshot_id))
             print(change.to_dict())  # change.apply() sets the table back
         """
@@ -76,11 +76,11 @@ class Changing:
 
         return release(self.access, table, wait)
 
-    def tags(self) -> tuple[Tag, ...]:
+    def tags(self) -> Tags:
         """Returns the tags, each with the snapshots of its tables. Starts no Spark.
 
         Example:
-            print([tag.name for tag in shop.tags()])
+            print([tag.name for tag in shop.tags().tags])
         """
         from lakesmith.api.past import tags
 
@@ -118,7 +118,8 @@ class Changing:
         Example:
             print(shop.plan_maintenance("silver.*").to_dict())
         """
-        from lakesmith.api.maintaining import Orders, plan_maintenance
+        from lakesmith.api.maintaining import plan_maintenance
+        from lakesmith.execute.maintenance import Orders
 
         return plan_maintenance(self.access, select, Orders(orphans))
 
@@ -128,7 +129,7 @@ class Changing:
         orphans: bool = False,
         remove_orphans: bool = False,
         give_way: Callable[[], bool] = lambda: False,
-        on_event: Callable[[MaintenanceEvent], None] = _ignore,
+        on_event: Callable[[MaintenanceEvent], None] = ignore,
     ) -> MaintenanceResult:
         """Does the maintenance that the selected tables (all, without a pattern) need, in pieces; runs take
         place in between.
@@ -141,12 +142,13 @@ class Changing:
             on_event: receives what is done: a ``Step``, and the result of each table as it comes.
 
         What fails of a table is in its ``problems``. An interrupt ends the piece under way and raises
-        ``MaintenanceInterrupted``: finished pieces stay.
+        ``Interrupted``: finished pieces stay.
 
         Example:
             print(shop.maintain("gold.*").to_dict())
         """
-        from lakesmith.api.maintaining import MaintenanceOptions, Orders, maintain
+        from lakesmith.api.maintaining import MaintenanceOptions, maintain
+        from lakesmith.execute.maintenance import Orders
 
         options = MaintenanceOptions(Orders(orphans, remove_orphans), give_way, on_event)
         return maintain(self.access, select, options)
@@ -166,14 +168,14 @@ class Changing:
         return maintain_slice(self.access, table)
 
     def rewrite(
-        self, table: str, *, everything: bool = False, on_event: Callable[[MaintenanceEvent], None] = _ignore
+        self, table: str, *, everything: bool = False, on_event: Callable[[MaintenanceEvent], None] = ignore
     ) -> RewriteResult:
         """Rewrites a table's old files in its present partitioning and order, in pieces; runs take place in
         between.
 
         ``everything``: whether all files are rewritten, not only those of earlier partitionings. Raises
         UsageError LS250 (it was not built), LakesmithError with the root cause; an interrupt raises
-        ``RewriteInterrupted``.
+        ``Interrupted``.
 
         Example:
             print(shop.rewrite("silver.customers").to_dict())
@@ -190,7 +192,7 @@ class Changing:
         also: Sequence[str] = (),
         besides: Sequence[str] = (),
         wait: float = 0.0,
-        on_event: Callable[[str], None] = _ignore,
+        on_event: Callable[[str], None] = ignore,
     ) -> Change[ErasurePreview, Receipt]:
         """Prepares to erase people's rows from a table, from all below it, from landing files and old
         snapshots.
@@ -262,12 +264,12 @@ class Changing:
 
         return register(self.access)
 
-    def relocate(self, *, on_event: Callable[[str], None] = _ignore) -> Change[Relocated, Relocated]:
+    def relocate(self, *, on_event: Callable[[str], None] = ignore) -> Change[Relocated, Relocated]:
         """Prepares to make the files of a project that was copied or moved its own tables; rewrites the paths
         in them.
 
         ``on_event`` receives what is done, in words. Raises StateError LS526 (files are missing),
-        EnvironmentProblem LS328.
+        EnvironmentProblem LS328; ``apply`` raises StateError LS511 if a table was changed meanwhile.
 
         Example:
             print(shop.relocate().to_dict())  # apply() rewrites the paths of a copied project
@@ -275,6 +277,20 @@ class Changing:
         from lakesmith.api.registering import relocate
 
         return relocate(self.access, on_event)
+
+    def recover(self, *, on_event: Callable[[str], None] = ignore) -> Change[Recovered, Recovered]:
+        """Prepares to recover the lake of the target's ``recover_from`` from copies of its buckets, or the
+        entries of a catalog that was lost.
+
+        ``on_event`` receives what is done, in words. Raises EnvironmentProblem LS348 (not a lake in S3),
+        StateError LS528 (the copy is still written to), OSError.
+
+        Example:
+            print(shop.recover().to_dict())  # apply() enters the newest whole state of each table
+        """
+        from lakesmith.api.recovering import recover
+
+        return recover(self.access, on_event)
 
     def connect(self, engine: str, *tables: str) -> Snippet:
         """Returns the text with which another engine reads the tables (all, without a pattern). Starts no
@@ -297,6 +313,7 @@ class Changing:
         address: tuple[str, int] = ("127.0.0.1", 8080),
         pace: Pace | None = None,
         tls: tuple[Path | None, Path | None] = (None, None),
+        page: PageChoice | None = None,
     ) -> Up:
         """Returns a service that takes events over HTTP and refreshes tables as their inputs arrive or are
         due.
@@ -309,23 +326,53 @@ class Changing:
             address: the host and the port that take events.
             pace: how often tables are looked at.
             tls: the files of a certificate and of its key, for HTTPS.
+            page: whether the web page is served, in a process of its own, and how.
 
-        Raises UsageError LS274 (the certificate); ``keep`` raises UsageError LS270, LS271, LS275, LockedError
-        LS701.
+        Raises UsageError LS274 (the certificate); ``keep`` raises UsageError LS270, LS271, LS275, LS284,
+        LockedError LS701.
 
         Example:
             shop.up(observer).keep()  # until it is stopped
         """
-        from lakesmith.api.keeping_up import Pace, up
+        from lakesmith.api.keeping_up import up
+        from lakesmith.serve.options import Pace, PageChoice
 
-        return up(self.access, observer, address, pace or Pace(), tls)
+        return up(self.access, observer, address, pace or Pace(), tls, page or PageChoice())
+
+    def ui(
+        self,
+        *,
+        port: int | None = None,
+        host: str | None = None,
+        allow_hosts: Sequence[str] = (),
+        tls: tuple[Path | None, Path | None] = (None, None),
+        may_change: bool = False,
+    ) -> Ui:
+        """Returns the web page of the lake, served as the project declares (``ui``), but for what is given.
+
+        Args:
+            port: the port; 0: any.
+            host: the address that it listens on. Another one than this machine's own needs ``tls``.
+            allow_hosts: other names under which browsers may ask for it, which need ``tls``, too.
+            tls: the files of a certificate and of its key, for HTTPS.
+            may_change: whether it may change the lake, which it does beside ``up`` alone.
+
+        ``keep()`` serves it until ``stop()`` is called; ``link`` signs a browser in. Raises UsageError LS274,
+        LS284 (no TLS); ``keep`` raises UsageError LS275 (the port), EnvironmentProblem LS309 (a package).
+
+        Example:
+            print(shop.ui().link)  # shop.ui().keep() serves the page there
+        """
+        from lakesmith.api.keeping_up import ui
+
+        return ui(self.access, port, host, allow_hosts, tls, may_change)
 
     def send(
         self,
         table: str | None = None,
         options: SendOptions | None = None,
         *,
-        on_event: Callable[[str], None] = _ignore,
+        on_event: Callable[[str], None] = ignore,
     ) -> Sent:
         """Posts made-up events to a source of the project, where ``up`` takes them, and checks that they
         arrive.

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from lakesmith.spark.diff import Counts, Span
     from lakesmith.spark.start.session import SessionHandle
 
-__all__ = ["Diff", "EngineStarting", "Verdict", "Verification", "Verified", "VerifyStarted", "diff", "verify"]
 
 VerifyListener = Callable[[VerifyStarted | EngineStarting], None]
 """Receives what ``verify`` is doing."""
@@ -88,7 +87,7 @@ def diff(access: Access, table: str, begin: str, end: str | None, limit: int | N
     name = opened.one_of_ours(table)
     span = _span(opened, name, begin, end)
     little = table_bytes(opened.lake, [name]) <= limits.LITTLE_DATA_BYTES
-    session = access.do(lambda: access.session(opened, little))
+    session = access.do(lambda: access.session(opened, little, reads=True))
     return access.do_in_spark(session, lambda: _diff(session, span, limit, opened.project.secrets))
 
 
@@ -134,7 +133,7 @@ def _verified(
 ) -> dict[TableName, Verification]:
     on_event(EngineStarting())
     little = planned_bytes(opened.lake, steps) <= limits.LITTLE_DATA_BYTES
-    session = access.do(lambda: access.session(opened, little))
+    session = access.do(lambda: access.session(opened, little, reads=True))
     from lakesmith.spark.verify import verify_steps
 
     return access.do_in_spark(session, lambda: verify_steps(session, opened.lake, steps, on_event))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import sqlite3
 import time
@@ -18,7 +16,6 @@ from lakesmith.api.doctor_machine import Check, Verdict, disk_check, machine_che
 from lakesmith.api.words import count
 from lakesmith.catalog import busy
 from lakesmith.catalog.local import LocalCatalog
-from lakesmith.catalog.lock import Holder
 from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem, ProjectError
 from lakesmith.execute.opened import Opened
@@ -39,8 +36,6 @@ from lakesmith.sources.object_probe import probe, who_am_i
 from lakesmith.sources.postgres.fetch import require_readable
 from lakesmith.spark.start.jars import cached_jars, jars_folder
 from lakesmith.spark.start.target_conf import jars_of
-
-__all__ = ["Check", "Checks", "Verdict", "check"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +93,6 @@ def project_checks(opened: Opened) -> Iterator[Check]:
     text = f"{project.name}: {tables}, target {project.target.name} ({project.target.type})"
     yield Check("project", Verdict.OK, text)
     yield _folder(project.root)
-    yield _lock(project.state_dir / "locks" / "project.lock")
     catalog = _catalog(opened)
     yield catalog
     reached = catalog.verdict is Verdict.OK
@@ -114,33 +108,6 @@ def _folder(root: Path) -> Check:
         hint = "what only reads works; to run, make the folder writable for you: the lake is in .lakesmith/"
         return Check("project folder", Verdict.PROBLEM, f"{root} cannot be written", hint)
     return disk_check("project folder", root)
-
-
-def _lock(file: Path) -> Check:
-    """Who holds the project's lock; nothing is taken or changed."""
-    try:
-        with file.open("rb") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return _held(lock.read())
-    except FileNotFoundError:
-        return Check("lock", Verdict.OK, "free: nothing has run here yet")
-    except OSError as error:
-        hint = "put the project on a file system with locks, in a folder that is yours"
-        return Check("lock", Verdict.PROBLEM, f"{file}: {error.strerror or error}", hint)
-    return Check("lock", Verdict.OK, "free")
-
-
-def _held(content: bytes) -> Check:
-    try:
-        holder = Holder(**json.loads(content))
-    except (ValueError, TypeError):
-        return Check("lock", Verdict.NOTE, "held by an unknown process")
-    if holder.is_stopped:
-        hint = f"let it go on with 'kill -CONT {holder.pid}', or end it"
-        return Check("lock", Verdict.PROBLEM, f"held by {holder}, which is stopped", hint)
-    return Check("lock", Verdict.NOTE, f"held by {holder}")
 
 
 def _catalog(opened: Opened) -> Check:

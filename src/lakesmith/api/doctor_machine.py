@@ -9,14 +9,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from lakesmith import __version__
 from lakesmith.api.words import count, duration, size
 from lakesmith.errors import LakesmithError
 from lakesmith.project.definitions import Project
-from lakesmith.spark.start.class_archive import archive_for, usable
+from lakesmith.spark.start.class_archive import archive_for, last_doubt, usable, why_missing
 from lakesmith.spark.start.find_java import JavaRuntime, look_for_java
 from lakesmith.spark.start.jars import cache_folder, cached_jars, jars_folder, make_folder
 from lakesmith.spark.start.launch import spark_class_path
@@ -25,8 +24,6 @@ from lakesmith.spark.start.versions import Pair, installed_pair, installed_spark
 
 LEAST_FREE = 1_000_000_000
 """Bytes that should be free on a disk that is written to."""
-
-_PACKAGES = ("pyspark", "pyiceberg", "pyarrow", "sqlglot", "pydantic", "typer")
 
 
 class Verdict(StrEnum):
@@ -51,26 +48,11 @@ def machine_checks() -> Iterator[Check]:
     """What there is to say of the machine, in the order in which a start needs it."""
     yield Check("lakesmith", Verdict.OK, f"{__version__} in {Path(__file__).parents[1]}")
     yield Check("python", Verdict.OK, f"{sys.version.split()[0]}, {sys.executable}")
-    yield _packages()
     yield from _java_and_jars()
     yield Check(
         "memory", Verdict.OK, f"Spark may use {default_memory_mb():,} MB (spark.driver.memory sets it)"
     )
     yield disk_check("temporary files", Path(tempfile.gettempdir()))
-
-
-def _packages() -> Check:
-    found, missing = [], []
-    for package in _PACKAGES:
-        try:
-            found.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            missing.append(package)
-    if missing:
-        return Check(
-            "packages", Verdict.PROBLEM, f"missing: {', '.join(missing)}", "install lakesmith again with pip"
-        )
-    return Check("packages", Verdict.OK, ", ".join(found))
 
 
 def _java_and_jars() -> Iterator[Check]:
@@ -122,13 +104,15 @@ def _cache() -> Check:
 
 def _archive(java: JavaRuntime, jars: tuple[Path, ...]) -> Check:
     archive = archive_for(cache_folder(), java, spark_class_path(jars))
+    if usable(archive) and (doubt := last_doubt(archive)):
+        text = f"the last start with its archive failed, the next tries it again: {doubt}"
+        return Check("fast start", Verdict.NOTE, text)
     if usable(archive):
         text = f"there: Spark starts the fast way ({archive.file}, {size(archive.file.stat().st_size)})"
         return Check("fast start", Verdict.OK, text)
-    if archive.failed.is_file():
-        reason = archive.failed.read_text(errors="replace").strip().splitlines() or ["unknown"]
-        hint = f"its log is {archive.log}; to try again, delete {archive.failed}"
-        return Check("fast start", Verdict.NOTE, f"its archive could not be made: {reason[-1]}", hint)
+    if why := why_missing(archive):
+        hint = f"its log is {archive.log}; to try again within the hour, delete {archive.failed}"
+        return Check("fast start", Verdict.NOTE, f"its archive is missing: {why}", hint)
     text = "its archive is not there yet: it is made in the background after a run"
     return Check("fast start", Verdict.NOTE, text)
 

@@ -104,13 +104,14 @@ def drop(access: Access, table: str, purge: bool) -> Change[DropPreview, Dropped
         definition.place.file if definition else None,
         _next_run(definition),
     )
-    return Change(
+    change = Change(
         preview,
         {name: found.head},
         lambda: project_lock(lake.project, _command(name, purge)),
         lambda: {name: _find(open_local(access), name, purge).head},
         partial(_drop, access),
     )
+    return access.noted(change, lake.project, "drop", _command(name, purge).partition(" ")[2], [name])
 
 
 def _find(lake: LocalLake, name: TableName, purge: bool) -> _Found:

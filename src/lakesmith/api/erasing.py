@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -19,6 +19,7 @@ from lakesmith.execute.landing_erase import LandingFile, require_choices
 from lakesmith.execute.opened import Opened
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import TableName
+from lakesmith.recovery.versions import erase_versions
 from lakesmith.sql.parse_erasure_filter import parse_erasure_filter
 
 
@@ -61,55 +62,41 @@ class OtherTable:
 
 
 @dataclass(frozen=True, slots=True)
-class LandingChange:
-    """A landing file: ``outcome`` is removed, rewritten or kept, ``choice`` the ``on_erase`` of its table."""
-
-    path: str
-    choice: str
-    outcome: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The change as JSON data."""
-        return {"file": self.path, "choice": self.choice, "removed": self.outcome == "removed"}
-
-
-@dataclass(frozen=True, slots=True)
 class ErasurePreview:
     """What an erasure would do.
 
     Attributes:
-        asked: the table that was named; ``columns`` tell the persons.
+        erasure: its scope: the table that was named, tables without such columns, and tags that are deleted.
         tables: the tables that rows are erased from, in dependency order.
-        skipped: tables that it is made from, without such columns.
         others: tables with the columns that nothing is erased from.
-        left_out: tables that the caller excepted.
         landing: the landing files with records of the persons.
-        tags: the tags that keep the past of tables, and are deleted.
+        in_s3: whether the lake may be in S3, where old versions of objects are deleted, too.
     """
 
-    asked: TableName
-    columns: tuple[str, ...]
+    erasure: Erasure
     tables: tuple[ErasedTable, ...]
-    skipped: tuple[TableName, ...]
     others: tuple[OtherTable, ...]
-    left_out: tuple[TableName, ...]
-    landing: tuple[LandingChange, ...]
-    tags: Mapping[str, tuple[TableName, ...]]
+    landing: tuple[LandingFile, ...]
+    in_s3: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The preview as JSON data."""
+        erasure = self.erasure
         return {
-            "asked": str(self.asked),
-            "columns": list(self.columns),
+            "asked": str(erasure.asked),
+            "columns": list(erasure.persons.columns),
             "tables": [
                 {"table": str(each.table), "rows": each.rows, "bad_rows": each.bad_rows}
                 for each in self.tables
             ],
-            "not_looked_into": list(map(str, self.skipped)),
+            "not_looked_into": list(map(str, erasure.skipped)),
             "others": [{"table": str(each.table), "rows": each.rows} for each in self.others],
-            "left_out": list(map(str, self.left_out)),
-            "landing": [each.to_dict() for each in self.landing],
-            "tags_taken_off": sorted(self.tags),
+            "left_out": list(map(str, erasure.besides)),
+            "landing": [
+                {"file": each.path, "choice": each.choice or "none", "removed": each.goes}
+                for each in self.landing
+            ],
+            "tags_taken_off": sorted(erasure.tags),
         }
 
 
@@ -150,14 +137,17 @@ def erase(access: Access, table: str, options: EraseOptions) -> Change[ErasurePr
         erasure = plan_erasure(opened.lake, opened.graph, asked)
         work = _look(access, opened, erasure, options.on_event)
         heads = heads_of(opened.lake.catalog, erasure.tables)
-    require_choices([file for file in work.landing.theirs if file.table in erasure.sourced])
-    return Change(
+    require_choices(work.landing.in_tables(erasure.sourced))
+    change = Change(
         _preview(work),
         heads,
         lambda: access.alone(opened, command, options.wait),
         lambda: heads_of(opened.lake.catalog, erasure.tables),
         lambda _: _erase(access, work, asked),
     )
+    # By which columns, and not by which values, which are the persons'.
+    text = f"erase {asked.table} --where {', '.join(asked.persons.columns)}=..."
+    return access.noted(change, opened.project, "erase", text, erasure.tables)
 
 
 def _asked(opened: Opened, table: str, options: EraseOptions) -> Asked:
@@ -185,25 +175,19 @@ def _look(access: Access, opened: Opened, erasure: Erasure, on_event: Listener) 
 
 def _preview(work: Work) -> ErasurePreview:
     erasure, found = work.erasure, work.found
-    return ErasurePreview(
-        erasure.asked,
-        tuple(erasure.persons.columns),
-        tuple(
-            ErasedTable(
-                name,
-                found.rows.get(name),
-                found.bad_rows.get(name, 0),
-                name in erasure.sourced,
-                tuple(work.definition(name).lookups),
-            )
-            for name in erasure.tables
-        ),
-        erasure.skipped,
-        tuple(_other(work, name) for name in erasure.others),
-        erasure.besides,
-        tuple(_change_of(file) for file in work.landing.theirs if file.table in erasure.sourced),
-        erasure.tags,
+    tables = tuple(
+        ErasedTable(
+            name,
+            found.rows.get(name),
+            found.bad_rows.get(name, 0),
+            name in erasure.sourced,
+            tuple(work.definition(name).lookups),
+        )
+        for name in erasure.tables
     )
+    others = tuple(_other(work, name) for name in erasure.others)
+    landing, target = work.landing.in_tables(erasure.sourced), work.opened.project.target
+    return ErasurePreview(erasure, tables, others, landing, target.type in ("glue", "rest", "jdbc"))
 
 
 def _other(work: Work, name: TableName) -> OtherTable:
@@ -211,11 +195,6 @@ def _other(work: Work, name: TableName) -> OtherTable:
     rows = found.rows.get(name, 0) + found.bad_rows.get(name, 0)
     way = ways(work.definition(name), work.erasure) if rows else "nothing is erased from it"
     return OtherTable(name, rows if name in found.rows else None, way)
-
-
-def _change_of(file: LandingFile) -> LandingChange:
-    outcome = "removed" if file.goes else "rewritten" if file.is_rewritten else "kept"
-    return LandingChange(file.file.path, file.choice.value if file.choice else "none", outcome)
 
 
 def _erase(access: Access, work: Work, asked: Asked) -> Receipt:
@@ -228,12 +207,33 @@ def _erase(access: Access, work: Work, asked: Asked) -> Receipt:
     done = access.do_in_spark(work.session, lambda: do(work, receipts, number))
     access.close()
     done.left += (*clean_places(opened, erasure), *_sessions_left(opened))
-    content = _receipt(work, done)
+    versions = erase_versions(opened.lake, erasure, _replicas(opened))
+    done.left += versions.left
+    content = {**_receipt(work, done), "old_versions": versions.to_dict()}
+    _alert(access, opened, asked.table, done.left)
     reach("erase-proved", str(asked.table))
     # A file with nobody else's records may be called as they are.
     alone_in = [file.path for file in work.landing.theirs if file.records == file.all_records]
     hidden = receipts.hidden(content, asked.persons, alone_in)
     return Receipt(content, receipts.finish(number, {"receipt": number, **hidden}))
+
+
+def _replicas(opened: Opened) -> dict[str, str]:
+    """The buckets that the target's deployment copies to others, each with its copy."""
+    from lakesmith.deploy.facts import Stack
+
+    deploy = opened.project.target.deploy
+    if deploy is None or deploy.replica_region is None:
+        return {}
+    stack = Stack(opened.project, opened.graph, deploy)
+    return {bucket.name: stack.replica_of(bucket) for bucket in stack.copied}
+
+
+def _alert(access: Access, opened: Opened, table: TableName, left: Sequence[str]) -> None:
+    if opened.project.alerts is not None:
+        from lakesmith.alerts.alerting import after_erasure
+
+        after_erasure(opened.project, table, left, access.host.notice)
 
 
 def _sessions_left(opened: Opened) -> Iterator[str]:
@@ -277,7 +277,8 @@ def readmit(access: Access, table: str, options: EraseOptions) -> Readmitted:
     """Lets new rows of erased persons in again; see ``Lakehouse.readmit``."""
     opened = access.opened()
     asked = _asked(opened, table, options)
-    with access.alone(opened, f"erase from {asked.table}", options.wait):
+    acting = access.noting(opened.project, "readmit", f"readmit {asked.table}", [asked.table], lasting=True)
+    with acting, access.alone(opened, f"erase from {asked.table}", options.wait):
         erasure = plan_erasure(opened.lake, opened.graph, asked)
         persons, strategy = asked.persons, Strategy.READMIT
         decider = EraseDecider(opened.graph, opened.lake, persons=persons, strategy=strategy)

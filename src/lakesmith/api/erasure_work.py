@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -54,6 +54,10 @@ class Landing:
     def theirs(self) -> tuple[LandingFile, ...]:
         """The files with records of theirs."""
         return tuple(file for file in self.files if file.records)
+
+    def in_tables(self, tables: Collection[TableName]) -> tuple[LandingFile, ...]:
+        """Returns the files with records of theirs that belong to these tables."""
+        return tuple(file for file in self.theirs if file.table in tables)
 
     @property
     def clean(self) -> frozenset[tuple[TableName, FileIdentity]]:
@@ -142,6 +146,8 @@ def do(work: Work, receipts: Receipts, number: str) -> Done:
         done.rewritten[name] = renew(work.session, opened.lake, name)
         work.say(f"{name}: rewrote {count(done.rewritten[name], 'data file')}")
     done.snapshots = forget_past(work.session, opened.lake, erasure)
+    for name in erasure.tables:
+        _export(work, name)
     for file in _going(work):
         remove(opened.lake, file)
         reach("erase-landing", "")
@@ -154,7 +160,7 @@ def do(work: Work, receipts: Receipts, number: str) -> Done:
 
 def _going(work: Work) -> list[LandingFile]:
     """The files that are removed: no table needs them any more."""
-    of_tables = [file for file in work.landing.theirs if file.table in work.erasure.sourced]
+    of_tables = work.landing.in_tables(work.erasure.sourced)
     staying = {file.path for file in of_tables if not file.goes}
     return [file for file in of_tables if file.path not in staying]
 
@@ -231,7 +237,7 @@ def _prove_landing(work: Work, done: Done) -> None:
 def clean_places(opened: Opened, erasure: Erasure) -> tuple[str, ...]:
     """What is left on this machine besides the tables, once Spark has ended."""
     tables = tuple(_with_landing(opened, erasure))
-    return clean(Looked(opened.lake, erasure.persons, tables))
+    return clean(Looked(opened.lake, erasure.persons, tables, erasure.tables))
 
 
 def _bring(work: Work, name: TableName, renewed: Renewed) -> None:
@@ -260,5 +266,14 @@ def walk(decider: EraseDecider, name: TableName, session: SessionHandle) -> list
             failed.extend(event.problems)
 
     with closing(SparkEngine(session, decider.lake, keeps_session=True)) as engine:
-        Walk(decider, (name,), lambda: engine, tell).run()
+        Walk(decider, (name,), lambda: engine, tell, exports=False).run()
     return failed
+
+
+def _export(work: Work, name: TableName) -> None:
+    """Exports a table as it is now. What does not work is found among the places."""
+    from lakesmith.spark.engine import SparkEngine
+
+    decider = work.opened.decider()
+    with closing(SparkEngine(work.session, decider.lake, keeps_session=True)) as engine:
+        Walk(decider, (name,), lambda: engine, lambda _: None).export(name)

@@ -12,44 +12,22 @@ from lakesmith.api.reading import input_to_dict, table_to_dict
 from lakesmith.api.words import count
 from lakesmith.catalog.history import account_in_words
 from lakesmith.catalog.state import TableState
-from lakesmith.errors import UsageError, error_codes
+from lakesmith.errors import ErrorCode, UsageError, error_codes
 from lakesmith.execute.decide import around
 from lakesmith.execute.refresh import Refresh, refresh_of
-from lakesmith.execute.status import InputPosition, Standing, TableStatus, statuses
+from lakesmith.execute.status import TableStatus, statuses
 from lakesmith.graph.graph import Node, ties_note
-from lakesmith.plan.format_version import what_it_costs
-from lakesmith.plan.steps import Strategy
+from lakesmith.journal.reading import with_failures
 from lakesmith.project.declaring import value_of
-from lakesmith.project.definitions import PythonQuery, Source, SqlQuery, TableDefinition
-
-__all__ = [
-    "Explained", "ExplainedCode", "InputPosition", "Refresh", "Source", "Standing", "Strategy", "TableStatus",
-    "account_in_words", "explain", "explain_code", "what_it_costs",
-]  # fmt: skip
+from lakesmith.project.definitions import PythonQuery, SqlQuery, TableDefinition
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedCode:
-    """The meaning, the cause and the fix of an error code."""
-
-    code: str
-    meaning: str
-    cause: str
-    fix: str
-    fields: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The explanation as JSON data."""
-        return self.fields
-
-
-def explain_code(code: str) -> ExplainedCode:
+def explain_code(code: str) -> ErrorCode:
     """Returns what an error code means. Raises UsageError LS201 for an unknown one."""
-    entry = error_codes().get(code)
-    if entry is None:
+    if (entry := error_codes().get(code)) is None:
         hint = "see docs/reference/errors.md for all codes"
         raise UsageError.of("LS201", f"there is no error code {code}", hint=hint)
-    return ExplainedCode(code, entry.meaning, entry.cause, entry.fix, asdict(entry))
+    return entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +80,7 @@ class Explained:
             "settings": [{"name": n, "value": v, "place": p} for n, v, p in self.settings],
             "columns": [{"name": n, "type": t, "doc": d or None} for n, t, d in self.columns],
             "rules": [rule.text for rule in table.rules],
+            "gate": table.gate_in_words or None,
             "worth_knowing": self.notes,
             "last_batch": asdict(record) if record else None,
             "last_batch_in_words": account_in_words(record.account) if record else None,
@@ -112,7 +91,7 @@ def explain(access: Access, table: str) -> Explained:
     """Returns everything about a table; see ``Lakehouse.explain``."""
     opened = access.opened()
     name = opened.one(table)
-    (status,) = statuses(opened.decider(), (name,))
+    (status,) = with_failures(statuses(opened.decider(), (name,)), opened.project.state_dir)
     state = opened.lake.catalog.table(name.layer, name.name)
     readers = tuple(map(str, opened.graph.readers(name)))
     node = opened.graph.node(name)

@@ -17,7 +17,7 @@ from lakesmith.catalog.lock import ProjectLock
 from lakesmith.errors import RunError, UsageError
 from lakesmith.execute.engine import Engine, Outdated
 from lakesmith.execute.events import BatchReport, Listener, TablePublished, TableStarted
-from lakesmith.execute.files import FileLine, FileReport, FileState, file_report, find_files, ledger_step
+from lakesmith.execute.files import FileLine, FileReport, file_report, find_files, ledger_step
 from lakesmith.execute.lake import table_bytes
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.publish import publish_ledger
@@ -27,18 +27,6 @@ from lakesmith.plan.steps import TableStep
 from lakesmith.plan.watermarks import ahead_in_words
 from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.sources.kafka.slices import is_slice
-from lakesmith.sources.names import printable
-
-__all__ = [
-    "FileChange",
-    "FileLine",
-    "FileReport",
-    "FileState",
-    "Files",
-    "FilesChanged",
-    "is_slice",
-    "printable",
-]
 
 _TRIES = 5
 
@@ -121,7 +109,13 @@ def change_files(
         return FilesChanged(published, preview)
 
     # The batch is planned again until it is published on the head that it was planned for.
-    return Change(FileChange(name, *chosen), {}, locked, dict, make)
+    change = Change(FileChange(name, *chosen), {}, locked, dict, make)
+    names = (
+        f"--{option} {text}"
+        for option, texts in zip(("skip", "forget"), wanted, strict=True)
+        for text in texts
+    )
+    return access.noted(change, opened.project, "files", " ".join(("files", str(name), *names)), [name])
 
 
 def _sourced(opened: Opened, name: TableName) -> TableDefinition:

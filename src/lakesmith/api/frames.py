@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -22,7 +22,6 @@ from lakesmith.execute.lake import table_bytes
 from lakesmith.execute.opened import Opened
 from lakesmith.graph.check_references import nearest_table
 from lakesmith.project.definitions import TableName
-from lakesmith.quoting import quoted
 from lakesmith.sql.model import SqlAnalysis
 
 if TYPE_CHECKING:
@@ -184,21 +183,25 @@ class Rows:
         """As a frame of Spark's, which is computed where it is used."""
         return self._access.do(self._frame)
 
-    def arrow(self) -> pyarrow.Table:
-        """As a table of Arrow's, in this process' memory."""
-        return self._access.do_in_spark(self._session, self._computed)
+    def arrow(self, limit: int | None = None) -> pyarrow.Table:
+        """As a table of Arrow's, in this process' memory; at most ``limit`` rows, None: all."""
+        return self._access.do_in_spark(self._session, lambda: self._computed(limit))
 
     def pandas(self) -> pandas.DataFrame:
         """As a frame of pandas', in this process' memory. Asks for pandas to be installed."""
         return self.arrow().to_pandas()
 
     @contextmanager
-    def stream(self, limit: int | None = None) -> Iterator[QueryResult]:
-        """Gives the rows one after the other while the context lasts; at most ``limit``, None: all."""
+    def stream(self, limit: int | None = None, *, longest: int | None = None) -> Iterator[QueryResult]:
+        """Gives the rows one after the other while the context lasts; at most ``limit``, None: all.
+
+        ``longest``: of a longer text or binary, as many characters or bytes, and one more.
+        """
         from lakesmith.spark.ask import run_query
 
         asked = self._question
-        with run_query(self._session, asked.sql, asked.as_of, limit, self._secrets, asked.others) as result:
+        where = asked.as_of, limit, self._secrets, asked.others
+        with run_query(self._session, asked.sql, *where, longest) as result:
             yield result
 
     def to_dict(self) -> list[dict[str, Any]]:
@@ -212,35 +215,11 @@ class Rows:
         asked = self._question
         return query_frame(self._session, asked.sql, asked.as_of, self._secrets, asked.others)
 
-    def _computed(self) -> pyarrow.Table:
+    def _computed(self, limit: int | None) -> pyarrow.Table:
         from lakesmith.spark.ask import arrow_table
 
-        return arrow_table(self._session, self._frame(), self._secrets)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of the project. ``as_of``: a time, a tag or a snapshot's id; None: now."""
-
-    _query: Callable[..., Rows]
-    name: str
-
-    def rows(self, as_of: str | None = None) -> Rows:
-        """All rows. Raises UsageError LS240 where it was not built yet."""
-        layer, _, table = self.name.partition(".")
-        return self._query(f"SELECT * FROM {quoted(layer)}.{quoted(table)}", as_of=as_of)
-
-    def spark(self, as_of: str | None = None) -> DataFrame:
-        """As a frame of Spark's."""
-        return self.rows(as_of).spark()
-
-    def arrow(self, as_of: str | None = None) -> pyarrow.Table:
-        """As a table of Arrow's."""
-        return self.rows(as_of).arrow()
-
-    def pandas(self, as_of: str | None = None) -> pandas.DataFrame:
-        """As a frame of pandas'."""
-        return self.rows(as_of).pandas()
+        frame = self._frame()
+        return arrow_table(self._session, frame if limit is None else frame.limit(limit), self._secrets)
 
 
 def exact(value: Any) -> Any:
@@ -266,6 +245,25 @@ def exact(value: Any) -> Any:
     return str(value)
 
 
+def exact_text(value: Any) -> str:
+    """A value as text without loss: a text as it is, all else as JSON."""
+    found = exact(value)
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+
+
 def _key(key: Any) -> str:
     found = exact(key)
     return found if isinstance(found, str) else json.dumps(found)
+
+
+def csv_line(values: Iterable[Any]) -> str:
+    """A row as a line of CSV. NULL is empty, an empty text ``""``; what is nested is JSON."""
+    return ",".join(map(_csv_cell, values)) + "\n"
+
+
+def _csv_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    text = exact_text(value)
+    needs = not text or text != text.strip() or any(each in text for each in ',"\r\n')
+    return '"' + text.replace('"', '""') + '"' if needs else text

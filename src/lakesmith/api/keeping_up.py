@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import SystemRandom
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lakesmith.api.access import Access
+from lakesmith.api.access import Access, Host
+from lakesmith.api.words import ago, count, iso, size
 from lakesmith.catalog.history import account_in_words
-from lakesmith.execute.events import BatchReport, RunResult
+from lakesmith.page.server import Ui
+from lakesmith.project.definitions import Project
+from lakesmith.project.files import scratch_folder
 from lakesmith.serve.loop import Lake
 from lakesmith.serve.notices import Observer
-from lakesmith.serve.options import Pace, UpOptions, certificate_and_key
+from lakesmith.serve.options import Pace, PageChoice, UpOptions, certificate_and_key, page_options
 from lakesmith.serve.routes import chosen, event_sources, token_for, url_of
 from lakesmith.serve.send.batches import Batches, Shares
 from lakesmith.serve.send.check import Found, awaited, count_now, settled
@@ -25,18 +28,8 @@ from lakesmith.serve.send.sender import Sender
 from lakesmith.serve.send.values import EventMaker
 from lakesmith.serve.up import Up
 
-__all__ = [
-    "BatchReport",
-    "Found",
-    "Observer",
-    "Pace",
-    "RunResult",
-    "SendPace",
-    "SendReport",
-    "Shares",
-    "Up",
-    "account_in_words",
-]
+if TYPE_CHECKING:
+    from lakesmith.spark.start.attempts import SessionHandle
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +105,47 @@ def up(
     address: tuple[str, int],
     pace: Pace,
     tls: tuple[Path | None, Path | None],
+    page: PageChoice,
 ) -> Up:
     """Returns a service that is not started yet; see ``Lakehouse.up``."""
     from lakesmith.api.lakehouse import Lakehouse
 
     def open_lake() -> Lake:
-        return Lakehouse(access.folder, access.target)
+        return Lakehouse(access.folder, access.target, host=Host(observer.notice, service="up"))
 
-    options = UpOptions(access.folder, access.target, *address, pace, certificate_and_key(*tls))
+    def engine_of(lake: Lake) -> SessionHandle | None:
+        return lake.access.handle if isinstance(lake, Lakehouse) else None
+
+    options = UpOptions(access.folder, access.target, *address, pace, certificate_and_key(*tls), page)
     access.opened()
-    return Up(options, observer, open_lake)
+    return Up(options, observer, open_lake, engine_of)
+
+
+def ui(
+    access: Access,
+    port: int | None,
+    host: str | None,
+    allow_hosts: Sequence[str],
+    tls: tuple[Path | None, Path | None],
+    may_change: bool,
+) -> Ui:
+    """Returns the page's server, not started; see ``Lakehouse.ui``."""
+    from lakesmith.api.lakehouse import Lakehouse
+
+    options = page_options(access.opened().project, port, host, allow_hosts, tls)
+    lake = Lakehouse(access.folder, access.target, host=Host(keeps_project=True))
+    words: dict[str, Callable[..., str]] = {
+        "count": count,
+        "ago": ago,
+        "size": size,
+        "iso": iso,
+        "account": account_in_words,
+    }
+
+    def project() -> Project | None:
+        return lake.access.project or access.project
+
+    return Ui(lake, scratch_folder(access.folder), options, words, project, may_change)
 
 
 def stop(access: Access) -> Stopped:

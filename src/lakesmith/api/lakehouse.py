@@ -7,31 +7,37 @@ with lakesmith.open("shop") as shop:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from lakesmith.api.access import Access, Host
 from lakesmith.api.changing import Changing
+from lakesmith.api.tracing import Tracing
+from lakesmith.quoting import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakesmith.alerts.overview import CurrentAlerts, TestedChannels
+    from lakesmith.api.checking import Checked
     from lakesmith.api.comparing import Diff, Verified, VerifyListener
     from lakesmith.api.doctor import Checks
     from lakesmith.api.dropping import Dropped, DropPreview
     from lakesmith.api.explaining import Explained
     from lakesmith.api.files import FileChange, Files, FilesChanged
-    from lakesmith.api.frames import Rows, Table
-    from lakesmith.api.quarantine import BadRows, QuarantineDropPreview, QuarantineRows, QuarantineSummary
+    from lakesmith.api.frames import Rows
+    from lakesmith.api.quarantine import QuarantineDropPreview, QuarantineRows, QuarantineSummary
     from lakesmith.api.reading import History, Status
     from lakesmith.api.results import Change
     from lakesmith.api.running import Plan
     from lakesmith.execute.events import Listener, RunResult
+    from lakesmith.page.overview import Overview
+    from lakesmith.plan.steps import BadRows
 
 
-class Lakehouse(Changing):
+class Lakehouse(Changing, Tracing):
     """A project on one of its targets. Each call reads the project's files and the lake's state again.
 
     The Spark session starts when a call first needs it, and stays until ``close`` or the end of the ``with``
@@ -97,6 +103,17 @@ class Lakehouse(Changing):
 
         return status(self.access, select)
 
+    def overview(self, *select: str) -> Overview:
+        """Returns the selected tables as the web page shows them: what is wrong, and the rows that moved.
+
+        Example:
+            print(shop.overview("+gold.customers_by_city_month").findings)
+        """
+        from lakesmith.page.overview import overview_of
+
+        opened = self.access.opened()
+        return overview_of(opened, opened.names(select))
+
     def run(
         self,
         *select: str,
@@ -138,7 +155,7 @@ class Lakehouse(Changing):
 
         opened = self.access.opened()
         question = ask(opened, sql, as_of)
-        session = self.access.do(lambda: self.access.session(opened, question.little))
+        session = self.access.do(lambda: self.access.session(opened, question.little, reads=True))
         return Rows(session, question, tuple(opened.project.secrets), self.access)
 
     def diff(self, table: str, begin: str, end: str | None = None, *, limit: int | None = None) -> Diff:
@@ -149,7 +166,7 @@ class Lakehouse(Changing):
         root cause.
 
         Example:
-            oldest = shop.history("silver.customers").points[-1].line
+            oldest = shop.history("silver.customers").points[-1]
             print(shop.diff("silver.customers", str(oldest.snapshot_id)).counts)
         """
         from lakesmith.api.comparing import diff
@@ -168,26 +185,38 @@ class Lakehouse(Changing):
 
         return verify(self.access, select, on_event)
 
+    def check(self, *select: str, on_event: Callable[[str], None] = lambda _: None) -> Checked:
+        """Checks all rules of the selected tables as they are published, and keeps the results in
+        ``lakesmith.checks``. ``on_event`` is called with what is done.
+
+        Example:
+            assert not shop.check("gold.*").has_failed
+        """
+        from lakesmith.api.checking import check
+
+        return check(self.access, select, on_event)
+
     def history(self, table: str, *, limit: int | None = 20) -> History:
         """Returns the newest ``limit`` (None: all) points of a table's past. Raises UsageError LS201, LS205.
 
         Example:
             for point in shop.history("silver.customers", limit=5).points:
-                print(point.line.snapshot_id, point.line.text)
+                print(point.snapshot_id, point.text)
         """
         from lakesmith.api.reading import history
 
         return history(self.access, table, limit)
 
-    def table(self, name: str) -> Table:
-        """Returns a table of the project. Raises UsageError LS201 if it is not declared.
+    def table(self, name: str, as_of: str | None = None) -> Rows:
+        """Returns the rows of a table of the project, now or as of a time, tag or snapshot.
+
+        Raises UsageError LS201 if it is not declared, LS240 if it was not built, and as ``query``.
 
         Example:
             print(shop.table("silver.customers").arrow().num_rows)
         """
-        from lakesmith.api.frames import Table
-
-        return Table(self.query, str(self.access.opened().one(name)))
+        found = self.access.opened().one(name)
+        return self.query(f"SELECT * FROM {quoted(found.layer)}.{quoted(found.name)}", as_of)
 
     def session(self) -> SparkSession:
         """Returns the Spark session, with the lake as its current catalog. Tables change by ``run`` alone.
@@ -251,6 +280,26 @@ class Lakehouse(Changing):
 
         return check(self.access, start)
 
+    def alerts(self) -> CurrentAlerts:
+        """Returns the alerts that fire by the last runs, and who was notified. Starts no Spark.
+
+        Example:
+            print([each.finding.table for each in shop.alerts().firing])
+        """
+        from lakesmith.alerts.overview import current_alerts
+
+        return current_alerts(self.access.opened().project)
+
+    def test_alerts(self, *channels: str) -> TestedChannels:
+        """Sends a message to each channel, or to those named, to try them. Raises UsageError LS262.
+
+        Example:
+            print(shop.test_alerts("team").channels)
+        """
+        from lakesmith.alerts.overview import test_channels
+
+        return test_channels(self.access.opened().project, channels)
+
     def quarantine(self) -> QuarantineSummary:
         """Returns how many bad rows each table has, and why. Starts no Spark.
 
@@ -273,7 +322,8 @@ class Lakehouse(Changing):
             for row, line in shop.quarantine_rows("silver.customers").rows:
                 print(row.reasons, row.file, line)
         """
-        from lakesmith.api.quarantine import BadRows, rows
+        from lakesmith.api.quarantine import rows
+        from lakesmith.plan.steps import BadRows
 
         return rows(self.access, table, chosen or BadRows(), limit)
 
@@ -293,7 +343,8 @@ class Lakehouse(Changing):
         Example:
             shop.quarantine_replay("bronze.orders")
         """
-        from lakesmith.api.quarantine import BadRows, replay
+        from lakesmith.api.quarantine import replay
+        from lakesmith.plan.steps import BadRows
 
         return replay(self.access, table, chosen or BadRows(), wait, on_event)
 
@@ -312,7 +363,8 @@ class Lakehouse(Changing):
             print(change.preview.rows)
             change.apply()
         """
-        from lakesmith.api.quarantine import BadRows, drop
+        from lakesmith.api.quarantine import drop
+        from lakesmith.plan.steps import BadRows
 
         return drop(self.access, table, chosen or BadRows(), wait, on_event)
 

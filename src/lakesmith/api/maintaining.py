@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event as Flag
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from lakesmith import limits
 from lakesmith.api.access import Access
@@ -14,38 +14,20 @@ from lakesmith.execute.engine import RunStopped
 from lakesmith.execute.locking import Turns
 from lakesmith.execute.maintenance import (
     Maintained,
+    MaintenancePlan,
+    MaintenanceResult,
     NotMaintained,
-    NotThere,
     Orders,
+    RewriteResult,
     Slice,
-    Unknown,
-    Verdict,
     verdicts,
 )
-from lakesmith.execute.maintenance_result import MaintenancePlan, MaintenanceResult, RewriteResult
 from lakesmith.execute.opened import Opened
-from lakesmith.plan.expiry import HeldBack
-from lakesmith.plan.maintenance import Care, Task
-from lakesmith.project.definitions import TableName
+from lakesmith.journal.acting import Action
+from lakesmith.plan.maintenance import Care
 
 if TYPE_CHECKING:
     from lakesmith.spark.maintenance.maintainer import Maintainer
-
-__all__ = [
-    "Care",
-    "HeldBack",
-    "Maintained",
-    "MaintenancePlan",
-    "MaintenanceResult",
-    "NotMaintained",
-    "NotThere",
-    "Orders",
-    "RewriteResult",
-    "TableName",
-    "Task",
-    "Unknown",
-    "Verdict",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +50,15 @@ class MaintenanceOptions:
     on_event: Listener = lambda _: None
 
 
-class MaintenanceInterrupted(KeyboardInterrupt):
-    """Raised after an interrupt of maintenance; ``result`` has what was done until then."""
+R = TypeVar("R", MaintenanceResult, RewriteResult)
 
-    def __init__(self, result: MaintenanceResult) -> None:
+
+class Interrupted(KeyboardInterrupt, Generic[R]):
+    """Raised after an interrupt of maintenance or a rewrite; ``result`` has what was done until then."""
+
+    def __init__(self, result: R) -> None:
         super().__init__()
-        self.result = result
-
-
-class RewriteInterrupted(KeyboardInterrupt):
-    """Raised after an interrupt of a rewrite; ``result`` says so."""
-
-    def __init__(self, result: RewriteResult) -> None:
-        super().__init__()
-        self.result = result
+        self.result: R = result
 
 
 def maintain_slice(access: Access, table: str) -> Slice:
@@ -92,10 +69,13 @@ def maintain_slice(access: Access, table: str) -> Slice:
     opened = access.opened()
     name = opened.one_of_ours(table)
     turns = Turns(opened.lake, "maintain", wait_seconds=0.0)
-    with turns.take():
+    with turns.take(), access.noting(opened.project, "maintain", f"maintain {name}", [name]) as action:
         session = access.session(opened, little=False)
         maintainer = Maintainer(session, opened.lake, turns)
-        return access.do(lambda: maintain_slice(maintainer, name))
+        done = access.do(lambda: maintain_slice(maintainer, name))
+        if done.files or done.snapshots:
+            action.say(f"{done.files:,} files became {done.into:,}; {done.snapshots:,} snapshots expired")
+        return done
 
 
 def plan_maintenance(access: Access, select: Sequence[str], orders: Orders) -> MaintenancePlan:
@@ -104,30 +84,42 @@ def plan_maintenance(access: Access, select: Sequence[str], orders: Orders) -> M
     return MaintenancePlan(verdicts(opened.lake, opened.names(select), orders.looks_for_orphans))
 
 
+def _alert(access: Access, opened: Opened, found: Sequence[object]) -> None:
+    if opened.project.alerts is not None:
+        from lakesmith.alerts.alerting import alert_held_back
+
+        held = {str(each.table): each.held_back for each in found if isinstance(each, Care)}
+        alert_held_back(opened.project, held, access.host.notice)
+
+
 def maintain(access: Access, select: Sequence[str], options: MaintenanceOptions) -> MaintenanceResult:
     """Maintains tables; see ``Lakehouse.maintain``."""
     opened = access.opened()
     found = verdicts(opened.lake, opened.names(select), options.orders.looks_for_orphans)
     cares = [each for each in found if isinstance(each, Care) and each.todo]
     left = tuple(each for each in found if each not in cares)
+    _alert(access, opened, found)
     done: list[Maintained | NotMaintained] = []
-
-    def tell(each: Maintained | NotMaintained) -> None:
-        done.append(each)
-        options.on_event(each)
 
     def work(maintainer: Maintainer) -> None:
         from lakesmith.spark.maintenance.tasks import maintain_tables
 
         maintain_tables(maintainer, cares, tell)
 
+    def tell(each: Maintained | NotMaintained) -> None:
+        done.append(each)
+        heard(each)
+
     little = sum(care.bytes_to_rewrite for care in cares) <= limits.LITTLE_DATA_BYTES
     if not cares:
         return MaintenanceResult(left=left)
     try:
-        stopped = _in_pieces(access, opened, ("maintain", little), options, work)
+        with access.noting(opened.project, "maintain", " ".join(("maintain", *select))) as action:
+            heard = _heard(action, options.on_event)
+            options = replace(options, on_event=heard)
+            stopped = _in_pieces(access, opened, ("maintain", little), options, work)
     except KeyboardInterrupt as interrupt:
-        raise MaintenanceInterrupted(MaintenanceResult(tuple(done), left, stopped=True)) from interrupt
+        raise Interrupted(MaintenanceResult(tuple(done), left, stopped=True)) from interrupt
     return MaintenanceResult(tuple(done), left, stopped)
 
 
@@ -146,12 +138,30 @@ def rewrite(access: Access, table: str, everything: bool, on_event: Listener) ->
         done = rewrite_files(maintainer, name, everything)
         results.append(RewriteResult(name, done.done.files, done.done.into, done.pieces))
 
-    options = MaintenanceOptions(on_event=on_event)
+    command = f"rewrite {name}"
     try:
-        _in_pieces(access, opened, (f"rewrite {name}", False), options, work)
+        with access.noting(opened.project, "rewrite", command, [name]) as action:
+            options = MaintenanceOptions(on_event=_heard(action, on_event))
+            _in_pieces(access, opened, (command, False), options, work)
     except KeyboardInterrupt as interrupt:
-        raise RewriteInterrupted(RewriteResult(name, stopped=True)) from interrupt
+        raise Interrupted(RewriteResult(name, stopped=True)) from interrupt
     return results[0] if results else RewriteResult(name, stopped=True)
+
+
+def _heard(action: Action, on_event: Listener) -> Listener:
+    """Returns a listener that writes events to the journal, and passes them on."""
+
+    def hear(event: MaintenanceEvent) -> None:
+        match event:
+            case Step(text):
+                action.phase("", text)
+            case NotMaintained(table, problems):
+                action.say(f"{table} was not maintained: {problems[0].what}")
+            case Maintained(table):
+                action.say(f"{table}: {'; '.join(event.done.values()) or 'nothing to do'}")
+        on_event(event)
+
+    return hear
 
 
 def _in_pieces(

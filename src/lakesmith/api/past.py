@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from lakesmith.api.access import Access
 from lakesmith.api.results import Change, heads_of
+from lakesmith.api.words import count, moment
 from lakesmith.catalog.family import hold_of
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.rollback import (
@@ -35,32 +37,72 @@ class RollbackOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class RollbackPreview:
-    """What a rollback would do: the tables that move, and the landing files that the next run takes again."""
+class RolledBack:
+    """A rollback, to be or ``done``: the tables that move, and the landing files that are ingested again."""
 
     prepared: Prepared
     options: RollbackOptions
+    done: bool = False
 
     @property
-    def is_done(self) -> bool:
+    def is_needless(self) -> bool:
         """Whether every table is at its point already, so that there is nothing to do."""
         return not self.options.hold and all(move.begin == move.to for move in self.prepared.rollback.moves)
 
+    def lines(self) -> Iterator[str]:
+        """Yields what it does, in words."""
+        prepared = self.prepared
+        for move in prepared.rollback.moves:
+            if move.begin == move.to:
+                yield f"{move.name} is at snapshot {move.to} already (batch {move.record.batch})"
+            else:
+                rows = f", {count(move.record.account.rows_after, 'row')}"
+                way = "forward" if move.is_forward else "back"
+                at = f"{moment(move.at_ms)} (snapshot {move.to}{rows})"
+                yield f"{move.name} goes {way} to batch {move.record.batch} of {at}"
+            yield from (f"  undoes batch {record.batch} ({record.kind})" for record in reversed(move.undone))
+        if prepared.columns:
+            yield f"columns do not go back: {', '.join(prepared.columns)}"
+        yield from self._file_lines()
+        moved = {move.name for move in prepared.rollback.moves}
+        for name, why in prepared.rollback.stay.items():
+            yield f"{name} stays as it is, and the next run computes it from what is there then: {why}"
+        left = [str(name) for name in prepared.readers if name not in moved | prepared.rollback.stay.keys()]
+        if left and not self.options.with_downstream:
+            how = "the next run corrects them (--with-downstream moves them now)"
+            yield f"made from it: {', '.join(left)}; {how}"
+
+    def _file_lines(self) -> Iterator[str]:
+        files = self.prepared.files
+        if files.again:
+            them = "it" if len(files.again) == 1 else "them"
+            yield f"{count(len(files.again), 'file')} taken since: the next run takes {them} again"
+        if files.topics:
+            partitions = count(len(files.topics), "partition")
+            yield f"records of {partitions} taken since: the next run reads again what its topic still has"
+        if files.gone:
+            yield f"{count(len(files.gone), 'file')} taken since, of which nothing is left: the rows are lost"
+
     def to_dict(self) -> dict[str, Any]:
-        """The preview as JSON data."""
-        return _as_dict(self.prepared, done=False)
-
-
-@dataclass(frozen=True, slots=True)
-class RolledBack:
-    """A rollback that was done; ``hold``: its first table stays there until it is released."""
-
-    prepared: Prepared
-    hold: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
-        return _as_dict(self.prepared, done=True)
+        """The rollback as JSON data."""
+        rollback, files = self.prepared.rollback, self.prepared.files
+        return {
+            "rolled_back": self.done,
+            "tables": [
+                {
+                    "table": str(move.name),
+                    "from_snapshot": move.begin,
+                    "to_snapshot": move.to,
+                    "batch": move.record.batch,
+                    "undone": [record.batch for record in move.undone],
+                }
+                for move in rollback.moves
+            ],
+            "stay": {str(name): why for name, why in rollback.stay.items()},
+            "columns_stay": list(self.prepared.columns),
+            "files_again": list(files.again),
+            "files_gone": list(files.gone),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +115,17 @@ class Released:
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON data."""
         return {"table": str(self.table), "released": self.was_held}
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """The tags that people have set, by name."""
+
+    tags: tuple[Tag, ...]
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The tags as JSON data."""
+        return [each.to_dict() for each in self.tags]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +152,7 @@ class Untagged:
         return {"untagged": self.name, "tables": list(map(str, self.tables))}
 
 
-def rollback(
-    access: Access, table: str, to: str, options: RollbackOptions
-) -> Change[RollbackPreview, RolledBack]:
+def rollback(access: Access, table: str, to: str, options: RollbackOptions) -> Change[RolledBack, RolledBack]:
     """Prepares a rollback; see ``Lakehouse.rollback``."""
     opened = access.opened()
     name = opened.one_of_ours(table)
@@ -110,42 +161,25 @@ def rollback(
         prepared = prepare(opened.lake, opened.graph, name, to, now, downstream=options.with_downstream)
     if prepared.files.gone and not options.lossy:
         raise lost_files(name, prepared.files.gone)
-    return Change(
-        RollbackPreview(prepared, options),
+    change = Change(
+        RolledBack(prepared, options),
         {move.name: move.begin for move in prepared.rollback.moves},
         lambda: access.alone(opened, f"rollback {name}", options.wait),
         lambda: heads_of(opened.lake.catalog, [move.name for move in prepared.rollback.moves]),
         lambda preview: _roll_back(access, opened, preview),
     )
+    tables = [move.name for move in prepared.rollback.moves]
+    text = f"rollback {name} --to {to}{' --hold' if options.hold else ''}"
+    return access.noted(change, opened.project, "rollback", text, tables)
 
 
-def _roll_back(access: Access, opened: Opened, preview: RollbackPreview) -> RolledBack:
+def _roll_back(access: Access, opened: Opened, preview: RolledBack) -> RolledBack:
     from lakesmith.spark.past import roll_back
 
     rollback, hold = preview.prepared.rollback, preview.options.hold
-    if not preview.is_done:
+    if not preview.is_needless:
         access.in_session(opened, True, lambda session: roll_back(session, opened.lake, rollback, hold=hold))
-    return RolledBack(preview.prepared, hold)
-
-
-def _as_dict(prepared: Prepared, *, done: bool) -> dict[str, Any]:
-    return {
-        "rolled_back": done,
-        "tables": [
-            {
-                "table": str(move.name),
-                "from_snapshot": move.begin,
-                "to_snapshot": move.to,
-                "batch": move.record.batch,
-                "undone": [record.batch for record in move.undone],
-            }
-            for move in prepared.rollback.moves
-        ],
-        "stay": {str(name): why for name, why in prepared.rollback.stay.items()},
-        "columns_stay": list(prepared.columns),
-        "files_again": list(prepared.files.again),
-        "files_gone": list(prepared.files.gone),
-    }
+    return replace(preview, done=True)
 
 
 def release(access: Access, table: str, wait: float) -> Released:
@@ -154,26 +188,28 @@ def release(access: Access, table: str, wait: float) -> Released:
 
     opened = access.opened()
     name = opened.one_of_ours(table)
-    with access.alone(opened, f"release {name}", wait):
+    acting = access.noting(opened.project, "release", f"release {name}", [name], lasting=True)
+    with acting, access.alone(opened, f"release {name}", wait):
         was_held = hold_of(opened.lake.catalog.table(name.layer, name.name)) is not None
         if was_held:
             access.in_session(opened, True, lambda session: release_table(session, opened.lake, name))
     return Released(name, was_held)
 
 
-def tags(access: Access) -> tuple[Tag, ...]:
+def tags(access: Access) -> Tags:
     """Returns the tags of the lake."""
-    return tags_of(own_states(access.opened().lake))
+    return Tags(tags_of(own_states(access.opened().lake)))
 
 
-def tag(access: Access, name: str, replace: bool, wait: float) -> Tagged:
+def tag(access: Access, name: str, moves: bool, wait: float) -> Tagged:
     """Sets a tag; see ``Lakehouse.tag``."""
     from lakesmith.spark.past import set_tag
 
     opened, name = access.opened(), known_name(name)
-    with access.alone(opened, f"tag {name}", wait):
+    acting = access.noting(opened.project, "tag", f"tag {name}", lasting=True)
+    with acting, access.alone(opened, f"tag {name}", wait):
         states = own_states(opened.lake)
-        tables = to_be_tagged(name, states, replace=replace)
+        tables = to_be_tagged(name, states, replace=moves)
         if tables:
             access.in_session(opened, True, lambda session: set_tag(session, opened.lake, name, tables))
     return Tagged(name, tuple(states))
@@ -184,7 +220,8 @@ def untag(access: Access, name: str, wait: float) -> Untagged:
     from lakesmith.spark.past import remove_tag
 
     opened, name = access.opened(), known_name(name)
-    with access.alone(opened, f"untag {name}", wait):
+    acting = access.noting(opened.project, "untag", f"untag {name}", lasting=True)
+    with acting, access.alone(opened, f"untag {name}", wait):
         tables = to_be_untagged(name, own_states(opened.lake), opened.project)
         access.in_session(opened, True, lambda session: remove_tag(session, opened.lake, name, tables))
     return Untagged(name, tuple(tables))

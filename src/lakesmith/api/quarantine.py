@@ -9,7 +9,7 @@ from typing import Any
 
 from lakesmith.api.access import Access
 from lakesmith.api.results import Change, Heads, heads_of
-from lakesmith.api.running import run, run_decided
+from lakesmith.api.running import both, run, run_decided
 from lakesmith.api.words import iso
 from lakesmith.errors import UsageError
 from lakesmith.execute.events import Listener, RunResult
@@ -25,18 +25,6 @@ from lakesmith.execute.quarantine import (
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.plan.steps import BadRows, Strategy
 from lakesmith.project.definitions import TableName
-from lakesmith.sources.names import escaped
-
-__all__ = [
-    "BadRow",
-    "BadRows",
-    "QuarantineDropPreview",
-    "QuarantineRows",
-    "QuarantineSummary",
-    "Summary",
-    "escaped",
-    "is_derived",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +103,9 @@ def replay(access: Access, table: str, chosen: BadRows, wait: float, on_event: L
     name = opened.one(table)
     if opened.graph.node(name).definition.is_sourced:
         what = ((name,), _decider(opened, Strategy.REPLAY, chosen))
-        return run_decided(access, opened, what, ("quarantine replay", wait), on_event)
+        text = f"quarantine replay {name}"
+        with access.noting(opened.project, "replay", text, [name], lasting=True) as action:
+            return run_decided(access, opened, what, ("quarantine replay", wait), both(action, on_event))
     if chosen != BadRows():
         raise UsageError.of(
             "LS226",
@@ -139,7 +129,10 @@ def drop(
     def make(_preview: QuarantineDropPreview) -> RunResult:
         now = access.opened()
         what = ((name,), _decider(now, Strategy.DROP, chosen))
-        return run_decided(access, now, what, ("quarantine drop", wait), on_event)
+        with access.noting(
+            now.project, "drop rows", f"quarantine drop {name}", [name], lasting=True
+        ) as action:
+            return run_decided(access, now, what, ("quarantine drop", wait), both(action, on_event))
 
     # The run takes the lock itself, and plans on the state that it finds then.
     preview = QuarantineDropPreview(name, chosen, count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lakesmith.api.access import Access
@@ -12,14 +12,9 @@ from lakesmith.catalog.history import HistoryLine, describe_history
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.execute.erase import Receipts
 from lakesmith.execute.status import InputPosition, Standing, TableStatus, statuses
-from lakesmith.plan.maintenance import signs
+from lakesmith.journal.reading import with_failures
 from lakesmith.project.definitions import TableName
-from lakesmith.serve.state import TableState, UpState, is_alive, is_here, read_state
-
-__all__ = [
-    "History", "HistoryLine", "Standing", "Status", "TableName", "TableState", "TableStatus", "UpState",
-    "history", "is_alive", "is_here", "signs", "status",
-]  # fmt: skip
+from lakesmith.serve.state import UpState, is_alive, is_here, read_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +39,7 @@ def status(access: Access, select: Sequence[str]) -> Status:
     """Returns the status of the selected tables."""
     opened = access.opened()
     state_dir = opened.project.state_dir
-    found = statuses(opened.decider(), opened.names(select))
+    found = with_failures(statuses(opened.decider(), opened.names(select)), state_dir)
     return Status(found, read_state(state_dir), Receipts(state_dir).begun())
 
 
@@ -61,6 +56,7 @@ def table_to_dict(status: TableStatus) -> dict[str, Any]:
         "inputs": [input_to_dict(position) for position in status.inputs],
         "notes": list(status.notes),
         "health": asdict(status.health) if status.health else None,
+        "export_behind": status.export or None,
         "problem": status.problem.as_dict() if status.problem else None,
     }
 
@@ -78,41 +74,32 @@ def up_to_dict(state: UpState | None) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryPoint:
-    """A point of a table's past. ``read``: what its batch read, in words."""
-
-    line: HistoryLine
-    read: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The point as JSON data."""
-        line = self.line
-        return {
-            "snapshot": line.snapshot_id,
-            "published_at": iso(line.published_ms),
-            "kind": line.kind.value,
-            "what": line.text,
-            "operation": line.operation,
-            "batch": line.batch,
-            "engine": line.engine,
-            "refs": list(line.refs),
-            "is_head": line.is_head,
-            "read": list(self.read),
-            "record": asdict(line.record) if line.record else None,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class History:
     """The newest points of a table's past, newest first, and how many earlier ones there are."""
 
     table: TableName
-    points: tuple[HistoryPoint, ...]
+    points: tuple[HistoryLine, ...]
     left_out: int
 
     def to_dict(self) -> list[dict[str, Any]]:
         """The points as JSON data."""
-        return [point.to_dict() for point in self.points]
+        return list(map(_line_to_dict, self.points))
+
+
+def _line_to_dict(line: HistoryLine) -> dict[str, Any]:
+    return {
+        "snapshot": line.snapshot_id,
+        "published_at": iso(line.published_ms),
+        "kind": line.kind.value,
+        "what": line.text,
+        "operation": line.operation,
+        "batch": line.batch,
+        "engine": line.engine,
+        "refs": list(line.refs),
+        "is_head": line.is_head,
+        "read": list(line.read),
+        "record": asdict(line.record) if line.record else None,
+    }
 
 
 def history(access: Access, table: str, limit: int | None) -> History:
@@ -123,7 +110,7 @@ def history(access: Access, table: str, limit: int | None) -> History:
     lines = describe_history(state) if state else ()
     before = {line.record.attempt: line.record for line in lines if line.record}
     shown = tuple(reversed(lines))[:limit]
-    points = tuple(HistoryPoint(line, tuple(_read(line, before))) for line in shown)
+    points = tuple(replace(line, read=tuple(_read(line, before))) for line in shown)
     return History(name, points, len(lines) - len(points))
 
 

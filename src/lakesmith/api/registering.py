@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,10 +12,10 @@ from lakesmith.api.local_lake import LocalLake, open_local
 from lakesmith.api.results import Change, Heads
 from lakesmith.catalog.entries import Entry, change_entries, folder_of, unmark
 from lakesmith.catalog.family import foreign_owner
-from lakesmith.catalog.home import away_tables, project_lock
+from lakesmith.catalog.home import Away, away_tables, project_lock
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.catalog.lost import Lost, lost_tables, replaced_entries
-from lakesmith.catalog.metadata import local_path
+from lakesmith.catalog.metadata import local_path, read_metadata
 from lakesmith.catalog.progress import most_live_rows
 from lakesmith.execute.relocate import relocate as relocate_tables
 from lakesmith.project.definitions import TableName
@@ -91,13 +91,14 @@ def register(access: Access) -> Change[Registered, Registered]:
     with _registering(lake):
         found = _found(lake)
     preview = Registered(tuple(_described(lost, entry) for lost, entry in found))
-    return Change(
+    change = Change(
         preview,
         _heads(found),
         lambda: _registering(lake),
         lambda: _heads(_found(lake)),
         lambda preview: _register(lake, preview),
     )
+    return access.noted(change, lake.project, "register", "register", [lost.name for lost, _ in found])
 
 
 def _registering(lake: LocalLake) -> ProjectLock:
@@ -157,15 +158,32 @@ def _register(lake: LocalLake, preview: Registered) -> Registered:
 def relocate(access: Access, notice: Callable[[str], None]) -> Change[Relocated, Relocated]:
     """Prepares to make the files of a copy or move the project's own; see ``Lakehouse.relocate``."""
     lake = open_local(access)
+
+    def away() -> tuple[Away, ...]:
+        return away_tables(lake.catalog, lake.project.name)
+
     with ProjectLock(lake.project.state_dir, "relocate"):
-        away = away_tables(lake.catalog, lake.project.name)
-    origins = tuple(sorted({each.origin for each in away}))
-    names = tuple(each.entry.name for each in away)
-    preview = Relocated(names, origins, str(lake.catalog.warehouse))
+        found = away()
+    origins = tuple(sorted({each.origin for each in found}))
+    names = tuple(each.entry.name for each in found)
 
     def apply(preview: Relocated) -> Relocated:
-        now = away_tables(lake.catalog, lake.project.name)
-        files = relocate_tables(lake.catalog, now, notice) if now else 0
-        return Relocated(preview.tables, preview.origins, preview.warehouse, files)
+        files = relocate_tables(lake.catalog, away(), notice) if preview.tables else 0
+        return replace(preview, files=files)
 
-    return Change(preview, {}, lambda: ProjectLock(lake.project.state_dir, "relocate"), dict, apply)
+    change = Change(
+        Relocated(names, origins, str(lake.catalog.warehouse)),
+        _heads_of_copies(found),
+        lambda: ProjectLock(lake.project.state_dir, "relocate"),
+        lambda: _heads_of_copies(away()),
+        apply,
+    )
+    return access.noted(change, lake.project, "relocate", "register --relocate", names)
+
+
+def _heads_of_copies(away: tuple[Away, ...]) -> Heads:
+    copies = {each.entry.name: each.here for each in away}
+    return {
+        name: read_metadata(file).get("current-snapshot-id") if file.is_file() else None
+        for name, file in copies.items()
+    }

@@ -64,13 +64,15 @@ def rename(access: Access, old: str, new: str) -> Change[Renamed, Renamed]:
     with project_lock(lake.project, _command(before, after)):
         preview, _ = _prepared(lake, before, after)
         head = _head(lake, before)
-    return Change(
+    change = Change(
         preview,
         {before: head},
         lambda: project_lock(lake.project, _command(before, after)),
         lambda: {before: _head(open_local(access), before)},
         lambda preview: _rename(open_local(access), preview),
     )
+    text = _command(before, after).partition(" ")[2]
+    return access.noted(change, lake.project, "rename", text, [before, after])
 
 
 def _command(old: TableName, new: TableName) -> str:

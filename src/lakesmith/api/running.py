@@ -10,80 +10,29 @@ from threading import Event as Flag
 from typing import Any
 
 from lakesmith.api.access import Access
-from lakesmith.catalog.history import account_in_words, versions_in_words
 from lakesmith.catalog.lock import ProjectLock
-from lakesmith.catalog.record import Account
+from lakesmith.errors import LakesmithError
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import Engine, RunStopped
 from lakesmith.execute.events import (
-    BatchReport,
-    EngineStarted,
-    EngineStarting,
+    AlertFailed,
     Event,
+    ExportFailed,
     Listener,
-    LockWaiting,
-    PhaseStarted,
     RunFailed,
-    RunFinished,
     RunResult,
-    TableCurrent,
+    TableExported,
     TableFailed,
-    TableHeld,
     TablePublished,
-    TableRedone,
     TableStarted,
     result_of,
 )
 from lakesmith.execute.forecast import Forecast, forecast
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.run import Run
-from lakesmith.plan.changes import ChangeCost
-from lakesmith.plan.cost import UNKNOWN, Amount, Cost
 from lakesmith.plan.losses import WAITS
-from lakesmith.plan.outlook import is_rebuilt
-from lakesmith.plan.steps import Decision, Refused, Strategy, TableStep, UpToDate, Waiting
+from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableName
-
-__all__ = [
-    "UNKNOWN",
-    "Account",
-    "Amount",
-    "BatchReport",
-    "ChangeCost",
-    "Cost",
-    "EngineStarted",
-    "EngineStarting",
-    "Event",
-    "Forecast",
-    "Listener",
-    "LockWaiting",
-    "PhaseStarted",
-    "Plan",
-    "Refused",
-    "RunFailed",
-    "RunFinished",
-    "RunResult",
-    "Strategy",
-    "TableCurrent",
-    "TableFailed",
-    "TableHeld",
-    "TableName",
-    "TablePublished",
-    "TableRedone",
-    "TableStarted",
-    "TableStep",
-    "UpToDate",
-    "Waiting",
-    "account_in_words",
-    "event_to_dict",
-    "is_rebuilt",
-    "plan",
-    "run",
-    "run_decided",
-    "step_to_dict",
-    "versions_in_words",
-    "waiting_for_approval",
-]  # fmt: skip
 
 
 def run(
@@ -97,7 +46,22 @@ def run(
     """Refreshes the selected tables; see ``Lakehouse.run``."""
     opened = access.opened()
     names, decider = opened.to_run(select, full_refresh, access.is_warm, approve)
-    return run_decided(access, opened, (names, decider), ("run", wait), on_event)
+    lossy = [f"--{option} {each}" for option, named in (("full-refresh", full_refresh), ("approve", approve))
+             for each in named]  # fmt: skip
+    acting = access.noting(opened.project, "run", " ".join(("run", *select, *lossy)), lasting=bool(lossy))
+    with acting as action:
+        return run_decided(access, opened, (names, decider), ("run", wait), both(action, on_event))
+
+
+def both(action: Listener, on_event: Listener | None) -> Listener:
+    """Returns a listener that passes events to the journal and to the caller's listener, if any."""
+
+    def tell(event: Event) -> None:
+        action(event)
+        if on_event is not None:
+            on_event(event)
+
+    return tell
 
 
 def run_decided(
@@ -130,11 +94,28 @@ def run_decided(
         return access.engine(opened, lock, tell, little)
 
     work = Run(decider, names, engine, tell, command=how[0], wait_seconds=how[1])
-    access.do(work.run, partial(_give_up, work))
+    is_run = how[0] == "run"
+    try:
+        access.do(work.run, partial(_give_up, work))
+    except LakesmithError as error:
+        if is_run:
+            _alert(opened, names, error, tell)
+        raise
     result = result_of(events)
+    if is_run:
+        _alert(opened, names, result, tell)
     if result.exit_code:
         raise RunFailed(result)
     return result
+
+
+def _alert(
+    opened: Opened, names: Sequence[TableName], outcome: RunResult | LakesmithError, tell: Listener
+) -> None:
+    if opened.project.alerts is not None:
+        from lakesmith.alerts.alerting import after_run
+
+        after_run(opened.lake, names, outcome, tell)
 
 
 def waiting_for_approval(result: RunResult) -> tuple[str, ...]:
@@ -171,6 +152,13 @@ def _facts(event: Event) -> dict[str, Any]:
                 "warnings": list(report.warnings),
                 "record": asdict(report.record),
             }
+        case TableExported(table, report, seconds):
+            return {"table": str(table), **asdict(report), "seconds": round(seconds, 3)}
+        case ExportFailed(table, problems, exit_code):
+            found = [problem.as_dict() for problem in problems]
+            return {"table": str(table), "problems": found, "exit_code": exit_code}
+        case AlertFailed(channel, problem):
+            return {"channel": channel, "problem": problem.as_dict()}
         case TableFailed(table, problems, exit_code, seconds):
             found = [problem.as_dict() for problem in problems]
             return {
@@ -242,6 +230,8 @@ def forecast_to_dict(item: Forecast) -> dict[str, Any]:
         data["expected"] = asdict(item.outlook)
     if item.changes:
         data["changes"] = [asdict(change) for change in item.changes]
+    if item.export:
+        data["export_behind"] = item.export
     if item.not_read:
         data["notes"] = [*data["notes"], *item.not_read]
     return data

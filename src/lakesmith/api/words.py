@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from lakesmith.errors import did_you_mean, listed, nearest
-
-__all__ = ["ago", "count", "did_you_mean", "duration", "iso", "listed", "moment", "nearest", "size"]
+from lakesmith.errors import count as count
 
 _STEPS = ((60.0, "s"), (60.0, "min"), (24.0, "h"), (float("inf"), "d"))
-
-
-def count(number: int, what: str, plural: str | None = None) -> str:
-    """``1 row``, ``1,234 rows``."""
-    return f"{number:,} {what if number == 1 else plural or what + 's'}"
 
 
 def duration(seconds: float) -> str:

@@ -14,6 +14,7 @@ from lakesmith.catalog.progress import live_rows, record_of
 from lakesmith.catalog.record import SUMMARY_KEY, Account, Record, Versions
 from lakesmith.catalog.state import MAIN, RECORD_TAG, Snapshot, TableState
 from lakesmith.errors import UsageError
+from lakesmith.project.declaring import seconds
 
 _ENGINE_MARKS = {
     "spark.app.id": "spark",
@@ -24,9 +25,7 @@ _ENGINE_MARKS = {
 """What engines that do not name themselves leave in a summary."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_RELATIVE = re.compile(r"(\d+)\s*([a-z]+)\s+ago")
-_UNITS = {"second": "s sec", "minute": "m min", "hour": "h hr", "day": "d", "week": "w"}
-_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
+_RELATIVE = re.compile(r"(.+?)\s*ago")
 _HISTORY_HINT = "see 'lakesmith history {}'"
 
 
@@ -44,7 +43,7 @@ class HistoryLine:
     """A point of history: readers saw ``snapshot_id`` from ``published_ms`` (since the epoch) until the next
     line. ``number`` counts from 1; ``batch`` is the batch's number, in a rollback the earlier one. ``engine``
     committed it; ``refs`` are its tags and branches; ``text`` is the line in words; ``record`` is None
-    without a batch."""
+    without a batch; ``read`` says what the batch read, if that was asked for."""
 
     number: int
     snapshot_id: int
@@ -57,6 +56,7 @@ class HistoryLine:
     refs: tuple[str, ...] = ()
     is_head: bool = False
     record: Record | None = None
+    read: tuple[str, ...] = ()
 
 
 def describe_history(state: TableState) -> tuple[HistoryLine, ...]:
@@ -141,7 +141,9 @@ def _text(state: TableState, snapshot: Snapshot, record: Record | None, kind: Hi
         return f"set back to {f'batch {record.batch}' if record else f'snapshot {snapshot.snapshot_id}'}"
     if record is not None:
         unknown = "".join(f"; {count:,} without {name}" for name, count in record.unknown.items() if count)
-        return f"batch {record.batch} ({record.kind}): {account_in_words(record.account)}{unknown}"
+        failed = sum(gate.has_failed for gate in record.gates.values())
+        rules = f"; {failed} of its table rules failed" if failed else ""
+        return f"batch {record.batch} ({record.kind}): {account_in_words(record.account)}{unknown}{rules}"
     engine = engine_of(snapshot)
     if kind is HistoryKind.COMPACTION:
         by = f" by {engine}" if engine else ""
@@ -235,21 +237,14 @@ def _known(state: TableState, snapshot_id: int) -> int:
 
 
 def _moment(state: TableState, text: str, now: datetime) -> datetime:
-    relative = _RELATIVE.fullmatch(text.lower())
+    relative = _RELATIVE.fullmatch(text)
     try:
         if relative:
-            return now - timedelta(seconds=int(relative[1]) * _unit_seconds(relative[2]))
+            return now - timedelta(seconds=seconds(relative[1]))
         moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
         raise _not_understood(state, text, "neither a branch, a tag nor a moment") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _unit_seconds(word: str) -> int:
-    for unit, short in _UNITS.items():
-        if word.removesuffix("s") == unit or word in short.split() or word.removesuffix("s") in short.split():
-            return _SECONDS[unit]
-    raise ValueError(f"not a unit of time: {word!r}")
 
 
 def _head_at(state: TableState, text: str, moment: datetime, now: datetime) -> int:

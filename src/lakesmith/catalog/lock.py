@@ -87,7 +87,7 @@ class ProjectLock:
         given_up: Callable[[], bool] = lambda: False,
         guard: Callable[[], None] = lambda: None,
     ) -> None:
-        self.path = state_dir / "locks" / f"{name}.lock"
+        self.path = lock_path(state_dir, name)
         self.abandoned: Holder | None = None
         self._wait_seconds = wait_seconds
         self._on_wait = on_wait
@@ -198,6 +198,27 @@ class ProjectLock:
             hint="put the project's folder on a local disk, or mount the network file system with locks "
             "(NFS 4)",
         )
+
+
+def noted_holder(state_dir: Path, name: str = "project") -> Holder | None:
+    """Returns the holder that a lock's file names, if its process lives or is elsewhere. The lock itself is
+    not tried, which could stop a command that begins at that moment."""
+    try:
+        with lock_path(state_dir, name).open("rb") as file:
+            holder = _read(file.fileno())
+        if holder is not None and holder.host == socket.gethostname():
+            os.kill(holder.pid, 0)
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    except OSError:
+        # A process of another user.
+        pass
+    return holder
+
+
+def lock_path(state_dir: Path, name: str = "project") -> Path:
+    """Returns the file of a lock."""
+    return state_dir / "locks" / f"{name}.lock"
 
 
 def _read(file: int) -> Holder | None:

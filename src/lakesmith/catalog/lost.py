@@ -134,7 +134,7 @@ def _may_follow(file: os.DirEntry[str], name: str, since: int) -> bool:
 
 def _follows(path: Path, name: str) -> bool:
     try:
-        version = _version(str(path), read_metadata(path))
+        version = version_of(str(path), read_metadata(path))
     except (OSError, EOFError, ValueError, LakesmithError):
         return False
     return not version.is_draft and name in version.before[:-1]
@@ -199,22 +199,32 @@ def _versions_at(entry: Entry) -> list[Version]:
 
 def newest(versions: Sequence[Version], pins: Pins = frozenset()) -> Lost:
     """The version of one table that was its last, as the module says. ``versions``: at least one."""
+    last = _may_be_last(versions)
+    chosen = last_version(versions, pins)
+    others = sum(each.parent == chosen.parent for each in last) - 1
+    name = marked_name(folder_of(chosen.state.metadata_location), chosen.state.uuid)
+    return Lost(name or TableName("", ""), chosen, max(0, others))
+
+
+def last_version(versions: Sequence[Version], pins: Pins = frozenset()) -> Version:
+    """As ``newest``, of a table whose name is known, wherever its files are."""
+    return max(
+        _may_be_last(versions) or versions,
+        key=lambda each: (_pinned(each.state, pins), each.sequence, each.updated_ms),
+    )
+
+
+def _may_be_last(versions: Sequence[Version]) -> list[Version]:
     states = [version for version in versions if not version.is_draft]
     named = {name for version in states for name in version.before}
     # A draft that was published has led from one state to the next; others are what a batch would have made
     # of the table.
     followed = {version.parent for version in versions if version.file in named}
-    last = [
+    return [
         each
         for each in states
         if each.file not in named and (each.parent is None or each.parent not in followed)
     ]
-    chosen = max(
-        last or versions, key=lambda each: (_pinned(each.state, pins), each.sequence, each.updated_ms)
-    )
-    others = sum(each.parent == chosen.parent for each in last) - 1
-    name = marked_name(folder_of(chosen.state.metadata_location), chosen.state.uuid)
-    return Lost(name or TableName("", ""), chosen, max(0, others))
 
 
 def tables_in(folder: Path) -> list[str]:
@@ -235,7 +245,7 @@ def _versions(folder: Path) -> Iterator[list[Version]]:
     found: dict[str, list[Version]] = {}
     for path in sorted((folder / "metadata").glob(f"*{_METADATA}")):
         try:
-            version = _version(str(path), read_metadata(path))
+            version = version_of(str(path), read_metadata(path))
             # A project that was copied: its metadata speaks of files in the other place.
             if not folder.samefile(local_path(version.state.location)):
                 continue
@@ -245,7 +255,8 @@ def _versions(folder: Path) -> Iterator[list[Version]]:
     yield from found.values()
 
 
-def _version(path: str, data: Mapping[str, Any]) -> Version:
+def version_of(path: str, data: Mapping[str, Any]) -> Version:
+    """Returns the version that a metadata file has. Raises StateError."""
     before = tuple(PurePosixPath(entry["metadata-file"]).name for entry in data.get("metadata-log") or ())
     state = parse_metadata(path, path, data)
     return Version(state, before, data.get("last-sequence-number", 0), data.get("last-updated-ms", 0))

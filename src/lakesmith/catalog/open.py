@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from lakesmith.cache import Kept
 from lakesmith.catalog.local import LocalCatalog, Reading, elsewhere
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.state import TableState
@@ -26,13 +27,13 @@ CATALOG_TYPES = ("local", "glue", "s3tables", "rest", "jdbc")
 """The types of catalog a target can have."""
 
 
-def open_catalog(project: Project) -> Catalog:
-    """Returns the catalog of the project's target, which is contacted when it is asked. Raises
-    EnvironmentProblem LS326."""
-    others = _Others(project)
+def open_catalog(project: Project, kept: Kept | None = None) -> Catalog:
+    """Returns the catalog of the project's target, which is contacted when it is asked. ``kept``: states that
+    are known from the files of embedded catalogs. Raises EnvironmentProblem LS326."""
+    others = elsewhere(project, _Others(project, kept).table, kept)
     if project.target.is_local:
-        return LocalCatalog(*_local_files(project), elsewhere=elsewhere(project, others.table))
-    return _remote(project, project.target, elsewhere(project, others.table))
+        return LocalCatalog(*_local_files(project), elsewhere=others, kept=kept)
+    return _remote(project, project.target, others)
 
 
 def _local_files(project: Project) -> tuple[Path, Path]:
@@ -53,6 +54,7 @@ def _remote(
 @dataclass(frozen=True)
 class _Others:
     project: Project
+    kept: Kept | None = None
     opened: dict[str | None, LocalCatalog | RemoteCatalog] = field(default_factory=dict)
 
     def table(self, external: ExternalTable) -> TableState | None:
@@ -65,7 +67,7 @@ class _Others:
         target = self.project.target
         other = next((each for each in target.others if each.name == name), target)
         if other.is_local:
-            return LocalCatalog(*_local_files(self.project))
+            return LocalCatalog(*_local_files(self.project), kept=self.kept)
         return _remote(self.project, replace(other, naming=AS_IN_PROJECT))
 
 

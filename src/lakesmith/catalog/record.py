@@ -7,7 +7,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 SUMMARY_KEY = "lakesmith.record"
 """The summary property that holds the record as JSON."""
@@ -73,6 +74,20 @@ class Account:
         )
 
 
+class Gate(NamedTuple):
+    """How a table rule ended in a batch: ``passed`` or ``failed``, the metric, and what was ``expected``, in
+    words (None: an older record)."""
+
+    outcome: str
+    metric: float | None
+    expected: str | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the table did not meet the rule."""
+        return self.outcome == "failed"
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One published batch.
@@ -89,7 +104,8 @@ class Record:
     changed, in milliseconds since the epoch; ``ahead``: by watermark how many rows were too far ahead of
     that, and their greatest time. ``unknown``: by lookup as of arrival how many of the rows that were
     computed found nothing there. ``started_ms`` is milliseconds since the epoch. ``checks`` maps a rule's
-    text to the number of rows that broke it.
+    text to the number of rows that broke it. ``metrics`` has what table rules measured, newest first, with
+    what they may ask of earlier batches; ``gates`` how each ended in this batch.
     """
 
     attempt: str
@@ -115,6 +131,8 @@ class Record:
     arrived: Mapping[str, int] = field(default_factory=dict)
     ahead: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     unknown: Mapping[str, int] = field(default_factory=dict)
+    metrics: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    gates: Mapping[str, Gate] = field(default_factory=dict)
 
     def to_summary(self) -> dict[str, str]:
         """The snapshot summary property that carries the record."""
@@ -125,7 +143,7 @@ class Record:
         """Returns the record in a snapshot's summary, or None. Raises ValueError for a record of a newer
         lakesmith."""
         text = summary.get(SUMMARY_KEY)
-        return None if text is None else cls._from_json(json.loads(text))
+        return None if text is None else _parsed(text)
 
     @classmethod
     def _from_json(cls, data: dict[str, Any]) -> Record:
@@ -139,5 +157,13 @@ class Record:
         data["notes"] = tuple(data["notes"])
         data["idle"] = tuple(data.get("idle", ()))
         data["closed_later"] = tuple(data.get("closed_later", ()))
+        data["metrics"] = {key: tuple(found) for key, found in data.get("metrics", {}).items()}
+        data["gates"] = {key: Gate(*found[:3]) for key, found in data.get("gates", {}).items()}
         data["ahead"] = {key: tuple(found) for key, found in data.get("ahead", {}).items()}
         return cls(**data)
+
+
+@lru_cache(maxsize=2048)
+def _parsed(text: str) -> Record:
+    """Returns the record of a summary. One command asks for the same ones several times."""
+    return Record._from_json(json.loads(text))

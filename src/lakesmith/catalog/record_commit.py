@@ -56,14 +56,10 @@ def can_be_written(state: TableState) -> bool:
     return "key-id" not in entry and (state.format_version == 2 or entry.get("first-row-id") is not None)
 
 
-def write_commit(
-    state: TableState, summary: Mapping[str, str], data: Mapping[str, Any] | None = None
-) -> RecordCommit:
-    """Writes the files of the commit; the catalog knows nothing of them yet. ``data``: the table's metadata,
-    where it changes otherwise too. Raises OSError.
-    """
+def write_commit(state: TableState, summary: Mapping[str, str]) -> RecordCommit:
+    """Writes the files of the commit; the catalog knows nothing of them yet. Raises OSError."""
     data, match, head = (
-        data or read_metadata(state.metadata_location),
+        read_metadata(state.metadata_location),
         _FILE.fullmatch(state.metadata_location),
         state.head,
     )

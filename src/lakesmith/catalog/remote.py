@@ -75,7 +75,10 @@ class _ByOurNames:
         return self.catalog.create_table(self._physical(identifier), *given, **options)
 
     def create_namespace_if_not_exists(self, layer: str) -> None:
-        self.catalog.create_namespace_if_not_exists(self.naming.namespace(layer))
+        name = self.naming.namespace(layer)
+        # A role that may not create any, as a deployed job's, uses what is there.
+        if not self.catalog.namespace_exists(name):
+            self.catalog.create_namespace_if_not_exists(name)
 
     def _physical(self, identifier: str | tuple[str, ...]) -> tuple[str, str]:
         parts = identifier.split(".") if isinstance(identifier, str) else identifier
@@ -174,6 +177,12 @@ class RemoteCatalog:
     def writer(self) -> PyIcebergCatalog:
         """As ``reader``, of a catalog that can be written to."""
         return self._ask(lambda: self._writer)
+
+    def register(self, name: TableName, location: str) -> None:
+        """Enters a table by its metadata file. Raises as ``Catalog`` says."""
+        namespace = self._naming.namespace(name.layer)
+        self._ask(lambda: self._writer.create_namespace_if_not_exists(name.layer))
+        self._ask(lambda: self._catalog.register_table((namespace, self.physical(name)[1]), location))
 
     @cached_property
     def _writer(self) -> PyIcebergCatalog:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
@@ -46,15 +46,17 @@ def command_app() -> typer.Typer:
 def open_lake(root: Path, target: str | None, progress: Callable[[str], None] | None = None) -> Lakehouse:
     """Opens the project for a command; the project itself is read by the calls."""
     busy = _busy if progress is None else _no_line
-    host = Host(_say, busy, progress, reuses=True, keeps_warm=is_watched(), patience=None)
+    host = Host(_say, busy, progress, reuses=True, keeps_warm=_keeps_warm(), patience=None)
     lake = Lakehouse(root, target, host=host)
     remember(lake.access)
     return lake
 
 
-def is_watched() -> bool:
-    """Whether a person sees what this command prints, and may give another one."""
-    return sys.stdout.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
+def _keeps_warm() -> bool | Literal["if declared"]:
+    """Whether a person sees what this command prints and may give another one; otherwise as declared."""
+    if os.environ.get("CI"):
+        return False
+    return True if sys.stdout.isatty() and sys.stderr.isatty() else "if declared"
 
 
 def _say(text: str) -> None:

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from lakesmith import __version__
 from lakesmith.cli import commands
 from lakesmith.cli.guard import guarded
 
@@ -39,9 +40,7 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from lakesmith.cli.commands.doctor import version
-
-        version()
+        typer.echo(f"lakesmith {__version__}")
         raise typer.Exit
 
 
@@ -67,3 +66,7 @@ def main() -> None:
     # Arrow's own allocator keeps the memory of ended threads: a long process would grow with each batch.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     sys.exit(guarded(lambda: app(prog_name="lakesmith", standalone_mode=False), sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -31,13 +31,13 @@ def quoted(name: str) -> str:
 class Table:
     """A table as an engine finds it.
 
-    ``metadata`` is its newest metadata file. It and the format are None if no catalog was asked.
+    ``metadata`` is its newest metadata file. It is None if no catalog was asked.
     """
 
     name: TableName
     namespace: str
     table: str
-    format_version: int | None
+    format_version: int
     metadata: str | None = None
 
     @property

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from queue import Empty, Queue
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.state import TableState
 from lakesmith.connect.model import Engine, Lake, Table
 from lakesmith.connect.values import References, reference, variables, without_secrets
-from lakesmith.errors import LakesmithError, Problem, UsageError
+from lakesmith.errors import Problem, UsageError
 from lakesmith.graph.graph import load, select
 from lakesmith.project.definitions import Project, TableName
 
 States = Mapping[TableName, TableState | None]
-
-ASKED_FOR_SECONDS = 10.0
-"""How long to wait for a catalog whose answer is optional."""
 
 
 def read_lake(
@@ -30,7 +25,7 @@ def read_lake(
     """Returns the facts about the target's lake that ``engine`` needs.
 
     ``opened`` opens the target's catalog, with the values of the environment. It is called for a shared
-    catalog: for the metadata that the engine requires, or for the tables' formats, if it answers in time.
+    catalog if the engine requires the tables' metadata. Otherwise tables have the formats that they declare.
 
     Raises ProjectError; UsageError LS201 for an unknown table, LS253 if nothing is built; EnvironmentProblem
     LS325, LS326.
@@ -58,14 +53,14 @@ def read_lake(
 def _states(
     engine: Engine, project: Project, names: Sequence[TableName], opened: Callable[[], Catalog]
 ) -> States | None:
-    """Returns the tables' states; None if the catalog is not asked, or an optional answer is missing."""
+    """Returns the tables' states; None if the engine needs nothing that only the catalog knows."""
     if project.target.is_local:
         return _asked(
             names, lambda: LocalCatalog(project.state_dir / "catalog.db", project.state_dir / "warehouse")
         )
     if project.target.type in engine.asks_for_metadata:
         return _asked(names, opened)
-    return _in_time(lambda: _asked(names, opened)) if engine.format_three else None
+    return None
 
 
 def _asked(names: Sequence[TableName], opened: Callable[[], Catalog]) -> States:
@@ -73,28 +68,11 @@ def _asked(names: Sequence[TableName], opened: Callable[[], Catalog]) -> States:
     return {name: catalog.table(name.layer, name.name) for name in names}
 
 
-def _in_time(ask: Callable[[], States]) -> States | None:
-    """Returns the answer if it comes soon: the text is printed even if the catalog cannot be reached."""
-    answers: Queue[States | None] = Queue()
-
-    def put() -> None:
-        try:
-            answers.put(ask())
-        except LakesmithError:
-            answers.put(None)
-
-    threading.Thread(target=put, name="formats", daemon=True).start()
-    try:
-        return answers.get(timeout=ASKED_FOR_SECONDS)
-    except Empty:
-        return None
-
-
 def _table(project: Project, name: TableName, states: States | None) -> Table:
     namespace, table = project.target.naming.physical(name)
     state = states.get(name) if states else None
-    version, place = (state.format_version, state.metadata_location) if state else (None, None)
-    return Table(name, namespace, table, version, place)
+    version = state.format_version if state else project.table(name).format_version
+    return Table(name, namespace, table, version, state.metadata_location if state else None)
 
 
 def _public(table: Table, project: Project) -> Table:

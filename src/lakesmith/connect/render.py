@@ -95,12 +95,10 @@ def _comments(engine: Engine, lake: Lake, notes: str, body: str) -> Iterator[str
 
 
 def _on_format(engine: Engine, lake: Lake) -> Iterator[str]:
-    """Yields the note on tables of format 3, the format of a table whose catalog was not asked."""
-    three = [table.path for table in lake.tables if (table.format_version or FORMAT_THREE) >= FORMAT_THREE]
+    """Yields the note on tables of format 3."""
+    three = [table.path for table in lake.tables if table.format_version >= FORMAT_THREE]
     if engine.format_three and three:
-        unknown = any(table.format_version is None for table in lake.tables)
-        unless = ", unless they are declared as format 2; the catalog did not answer" if unknown else ""
-        yield f"format 3 ({listed(three)}){unless}:"
+        yield f"format 3 ({listed(three)}):"
         yield f"  {engine.format_three}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -26,6 +27,7 @@ from lakesmith.plan.watermarks import arrivals_of, idle_inputs
 from lakesmith.project.definitions import ExternalTable, Project, PythonQuery, TableDefinition, TableName
 from lakesmith.sources.bad_files import BadFile, BadFiles
 from lakesmith.sources.names import printable
+from lakesmith.sql.log_functions import deciding, used
 from lakesmith.sql.model import ShapeKind
 
 
@@ -45,6 +47,11 @@ class Decider:
     unread: dict[TableName, Problem] = field(default_factory=dict)
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     warm: bool = False
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether decisions follow from more than the definitions and the lake."""
+        return bool(self.full or self.approved or self.refused or self.bad or self.unread or self.warm)
 
     def decide(self, name: TableName) -> Decision:
         node, facts = self.graph.node(name), self.lake.facts(name)
@@ -172,7 +179,7 @@ def around(node: Node, project: Project) -> Around:
         for table in project.tables
         if table.external and table.external.begin and table.name in node.inputs
     }
-    return Around(modules, dict(project.target.spark), begins)
+    return Around(modules, dict(project.target.spark), begins, deciding(used(query), os.environ))
 
 
 UNDECLARED: Final = "its Python may use a clock, chance or files: it does not declare deterministic: true"

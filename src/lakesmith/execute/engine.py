@@ -6,6 +6,8 @@ from typing import Protocol
 
 from lakesmith.errors import LakesmithError, RunError
 from lakesmith.execute.events import BatchReport, Listener
+from lakesmith.exports.due import ExportStep
+from lakesmith.exports.publishing import Written
 from lakesmith.plan.steps import TableStep
 
 
@@ -46,6 +48,10 @@ class Engine(Protocol):
     def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
         """Does one batch and publishes it. Raises Outdated, NotIncremental or LakesmithError; nothing of it
         is visible then."""
+        ...
+
+    def run_export(self, step: ExportStep, folder: str) -> Written:
+        """Writes the files of an export below the URI ``folder``. Raises LakesmithError."""
         ...
 
     def cancel(self) -> None:

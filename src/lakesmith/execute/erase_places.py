@@ -16,27 +16,33 @@ from lakesmith.errors import LakesmithError
 from lakesmith.execute.erase import Receipts
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.landing_erase import landing_of, remove_empty
-from lakesmith.project.definitions import Source, TableDefinition
+from lakesmith.exports.due import due
+from lakesmith.exports.places import place_of
+from lakesmith.exports.publishing import read_manifest, remove_old
+from lakesmith.project.definitions import Source, TableDefinition, TableName
 from lakesmith.project.files import scratch_folder
+from lakesmith.project.formats import FORMATS
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.names import printable
 from lakesmith.sources.without_persons import Wanted, stand_in_file
 from lakesmith.sql.erasure_filter import ErasureFilter
 from lakesmith.whole_file import left_by_killed
 
-_PACKED_INSIDE: Final = (b"PAR1", b"Obj\x01", b"ORC")
-"""How files begin whose values do not stand in them as they are: Parquet, Avro, ORC."""
+_PACKED_INSIDE: Final = (*(each.packed for each in FORMATS.values() if each.packed), b"ORC")
+"""How files begin whose values do not stand in them as they are, ORC of other tools among them."""
 _FRESH_SECONDS: Final = 5.0
 _OF_TABLES: Final = ("warehouse", "catalog.db", "catalog.db-wal", "catalog.db-shm")
 
 
 @dataclass(frozen=True)
 class Looked:
-    """What is looked for, and where: the files of ``tables`` in the project of ``lake``."""
+    """What is looked for, and where: the files of ``tables`` in the project of ``lake``, and the exports of
+    those that they were ``erased`` from."""
 
     lake: Lake
     persons: ErasureFilter
     tables: tuple[TableDefinition, ...]
+    erased: tuple[TableName, ...] = ()
 
     @property
     def root(self) -> Path:
@@ -130,6 +136,10 @@ def notes(looked: Looked) -> Iterator[str]:
     for path in sorted(kept):
         if not _tells(looked, path):
             continue
+        if path.suffix == ".jsonl":
+            # The journal, whose messages may repeat a value.
+            _without_lines(looked, path)
+            continue
         if path.name == "up.json" and time.time() - path.stat().st_mtime > _FRESH_SECONDS:
             path.unlink()
             continue
@@ -155,8 +165,37 @@ def receipts(looked: Looked) -> Iterator[str]:
     return iter(())
 
 
+def exports(looked: Looked) -> Iterator[str]:
+    """Old versions of exports go. One that does not have what its table has may still tell of them."""
+    project = looked.lake.project
+    for table in project.tables:
+        if table.export is None or table.name not in looked.erased:
+            continue
+        place = place_of(project, table)
+        why = "may have rows of theirs: correct the cause, and call this again"
+        try:
+            found = read_manifest(place)
+            state = looked.lake.catalog.table(table.name.layer, table.name.name)
+            if found is not None and due(project, table, state, found) is None:
+                remove_old(place, found, keep_seconds=0)
+            elif found is not None or place.folders():
+                yield f"the export of {table.name} in {place.shown} {why}"
+        except (OSError, LakesmithError) as error:
+            yield f"the export of {table.name} in {place.shown} {why}: {error}"
+
+
 _NOT_NOTES: Final = (*_OF_TABLES, "cache", "logs")
-PLACES: Final[tuple[Place, ...]] = (copies, left_out, names, caches, logs, receipts, notes, empty_folders)
+PLACES: Final[tuple[Place, ...]] = (
+    copies,
+    left_out,
+    names,
+    caches,
+    logs,
+    receipts,
+    notes,
+    exports,
+    empty_folders,
+)
 
 
 def clean(looked: Looked) -> tuple[str, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lakesmith.catalog.record import Record
 from lakesmith.errors import LakesmithError, Problem
+from lakesmith.exports.publishing import ExportReport
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 
@@ -110,11 +111,47 @@ class TableRedone:
 
 
 @dataclass(frozen=True, slots=True)
+class TableExported:
+    """A version of a table's export was published."""
+
+    table: TableName
+    report: ExportReport
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFailed:
+    """A table is as it should be, and its export was not written. The next run exports it."""
+
+    table: TableName
+    problems: tuple[Problem, ...]
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunFinished:
     """The run ended. ``seconds`` is wall time."""
 
     seconds: float
     exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlertsSent:
+    """A channel was notified: how many alerts fire, and how many are over."""
+
+    channel: str
+    firing: int
+    over: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlertFailed:
+    """A channel was not notified. The next run tries again. ``channel`` empty: what was sent could not be
+    kept."""
+
+    channel: str
+    problem: Problem
 
 
 Event = (
@@ -129,7 +166,11 @@ Event = (
     | TableFailed
     | TableHeld
     | TableRedone
+    | TableExported
+    | ExportFailed
     | RunFinished
+    | AlertsSent
+    | AlertFailed
 )
 
 Listener = Callable[[Event], None]
@@ -145,6 +186,9 @@ class RunResult:
         current: the tables that had nothing to do, and why.
         failed: the tables that failed, with their problems; nothing of their batches was published.
         held: the tables that were not tried because of tables that failed.
+        exported: the tables whose exports were published.
+        not_exported: the tables whose exports were not written, with the problems. The tables themselves are
+            as they should be.
         seconds: wall time.
         exit_code: 0, or the highest of the tables' codes, as ``lakesmith run`` returns it.
     """
@@ -155,6 +199,8 @@ class RunResult:
     held: tuple[str, ...]
     seconds: float
     exit_code: int
+    exported: Mapping[str, ExportReport] = field(default_factory=dict)
+    not_exported: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON data."""
@@ -166,22 +212,28 @@ class RunResult:
             }
             for table, report in self.published.items()
         }
-        failed = {table: [problem.as_dict() for problem in found] for table, found in self.failed.items()}
         return {
             "published": published,
             "current": dict(self.current),
-            "failed": failed,
+            "failed": _as_data(self.failed),
             "held": list(self.held),
+            "exported": {table: asdict(report) for table, report in self.exported.items()},
+            "not_exported": _as_data(self.not_exported),
             "seconds": round(self.seconds, 3),
             "exit_code": self.exit_code,
         }
+
+
+def _as_data(found: Mapping[str, tuple[Problem, ...]]) -> dict[str, Any]:
+    return {table: [problem.as_dict() for problem in problems] for table, problems in found.items()}
 
 
 class RunFailed(LakesmithError):
     """Tables of a run failed; ``result`` tells of all tables, ``problems`` of those that failed."""
 
     def __init__(self, result: RunResult) -> None:
-        super().__init__([problem for problems in result.failed.values() for problem in problems])
+        found = (*result.failed.values(), *result.not_exported.values())
+        super().__init__([problem for problems in found for problem in problems])
         self.result = result
         self.exit_code = result.exit_code
 
@@ -196,4 +248,6 @@ def result_of(events: list[Event]) -> RunResult:
         tuple(str(e.table) for e in events if isinstance(e, TableHeld)),
         end.seconds,
         end.exit_code,
+        {str(e.table): e.report for e in events if isinstance(e, TableExported)},
+        {str(e.table): e.problems for e in events if isinstance(e, ExportFailed)},
     )

@@ -34,6 +34,8 @@ POINTS = (
     "before-swap",
     "after-publish",
     "after-sidecars",
+    "export-written",
+    "export-manifest",
     "maintain-begin",
     "maintain-deletes",
     "maintain-piece",
@@ -45,11 +47,14 @@ POINTS = (
     "erase-rewritten",
     "erase-past",
     "erase-landing",
+    "erase-versions",
     "erase-proved",
     "relocate-table",
     "relocate-entries",
+    "recover-table",
 )
 """Every point, in the order a batch, then maintenance, then an erasure, and then a relocation passes them.
+``export-written`` has the files of an export, ``export-manifest`` all but its manifest.
 ``before-swap`` has all of the commit ready but its last call; ``maintain-begin`` is the beginning of each
 piece of maintenance, under the lock, and the points after it are between two pieces. An erasure passes its
 points beside those of its batches: the third for each table, the fourth for each landing file."""

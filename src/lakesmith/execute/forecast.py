@@ -15,6 +15,7 @@ from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.unforeseen import unforeseen_of
+from lakesmith.exports.behind import exports_behind
 from lakesmith.plan.changes import Change, changes_of
 from lakesmith.plan.cost import Cost, cost_of
 from lakesmith.plan.facts import TableFacts
@@ -27,20 +28,26 @@ from lakesmith.sources.model import FileAction
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """A decision, with a step's ``cost``, the ``outlook`` of a waiting table, and structural ``changes``.
-    ``not_read``: what only a run reads."""
+    ``not_read``: what only a run reads. ``export``: why the table's export is behind, empty if it is not."""
 
     decision: Decision
     cost: Cost | None = None
     outlook: Outlook | None = None
     changes: tuple[Change, ...] = ()
     not_read: tuple[str, ...] = ()
+    export: str = ""
 
 
 def forecast(decider: Decider, names: Sequence[TableName]) -> tuple[Forecast, ...]:
     """The plan of these tables, from one look at the lake. ``names``: each behind the tables it reads."""
     with decider.one_look(names):
         found = forecasts(decider, decider.decide_all(names))
-    return tuple(replace(each, not_read=not_read(decider.lake.project, each.decision)) for each in found)
+        project = decider.lake.project
+        behind = exports_behind(project, decider.lake.catalog, names)
+    return tuple(
+        replace(each, not_read=not_read(project, each.decision), export=behind.get(each.decision.name, ""))
+        for each in found
+    )
 
 
 def forecasts(decider: Decider, decisions: Sequence[Decision]) -> tuple[Forecast, ...]:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property, partial
+from typing import Final
 
 from lakesmith import limits
+from lakesmith.cache import Kept
 from lakesmith.catalog.entries import Entry, require_finished
 from lakesmith.catalog.family import foreign_owner
 from lakesmith.catalog.history import resolve_as_of
 from lakesmith.catalog.home import away_problem
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.lost import has_moved_on, lost_problem, older_problem
+from lakesmith.catalog.metadata import plain_location
 from lakesmith.catalog.open import open_catalog
-from lakesmith.catalog.progress import find_progress
+from lakesmith.catalog.progress import Progress, find_progress
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem, StateError, UsageError
@@ -38,10 +44,20 @@ from lakesmith.sources.kafka.broker import topic_state
 from lakesmith.sources.kafka.slices import choose_slices
 from lakesmith.sources.ledger import LedgerStore, LedgerView
 from lakesmith.sources.listing import Listing, list_files
+from lakesmith.sources.moved import RECOVERED, Moved, moved_of
+from lakesmith.sources.objects import object_status
 from lakesmith.sources.postgres.position import notes_of
 
+SETTLED_NS: Final = 1_000_000_000
+"""What was changed so lately before it was read may change again in the same tick of its clock."""
 LEDGER_PIN = "files"
 """The name under which a sourced table's record pins its file ledger."""
+
+
+def _moved(catalog: Catalog, table: TableName) -> Moved:
+    """Where the table's landing files are since a recovery. An embedded lake is moved by ``relocate``."""
+    state = None if isinstance(catalog, LocalCatalog) else catalog.table(table.layer, table.name)
+    return moved_of(state.properties) if state else ()
 
 
 @dataclass(frozen=True)
@@ -51,13 +67,17 @@ class Lake:
     project: Project
     catalog: Catalog
     ledgers: LedgerStore
+    kept: Kept = field(default_factory=Kept, repr=False, compare=False)
+    _look: threading.local = field(default_factory=threading.local, init=False, repr=False, compare=False)
 
     @classmethod
-    def open(cls, project: Project) -> Lake:
-        """Opens the target's catalog; nothing is contacted or made yet."""
-        catalog = open_catalog(project)
+    def open(cls, project: Project, kept: Kept | None = None) -> Lake:
+        """Opens the target's catalog; nothing is contacted or made yet. ``kept``: what is known from files
+        that never change."""
+        catalog = open_catalog(project, kept)
         folders = (scratch_folder(project.root) / "cache", project.state_dir / "cache")
-        return cls(project, catalog, LedgerStore(catalog, *folders))
+        ledgers = LedgerStore(catalog, *folders, kept=kept, moved=partial(_moved, catalog))
+        return cls(project, catalog, ledgers, kept or Kept())
 
     def own_states(self) -> dict[TableName, TableState]:
         """Returns the project's own tables that are there. Raises as ``Catalog`` says."""
@@ -65,13 +85,28 @@ class Lake:
         found = ((name, self.catalog.table(name.layer, name.name)) for name in own)
         return {name: state for name, state in found if state is not None}
 
-    def one_look(self, tables: Iterable[TableName]) -> AbstractContextManager[None]:
+    @contextmanager
+    def one_look(self, tables: Iterable[TableName]) -> Iterator[None]:
         """Within it these tables are as they were when it began. See ``Catalog.one_look``."""
-        return self.catalog.one_look(tables)
+        before: dict[TableName, TableFacts] | None = getattr(self._look, "facts", None)
+        self._look.facts = {} if before is None else before
+        try:
+            with self.catalog.one_look(tables):
+                yield
+        finally:
+            self._look.facts = before
 
     def facts(self, name: TableName) -> TableFacts:
-        """Returns the table's facts, with its ``problem``. Raises StateError LS513 if a drop or rename is
-        unfinished."""
+        """Returns the table's facts, with its ``problem``; within one look, always the same. Raises
+        StateError LS513 if a drop or rename is unfinished."""
+        looked: dict[TableName, TableFacts] | None = getattr(self._look, "facts", None)
+        if looked is None:
+            return self._facts(name)
+        if name not in looked:
+            looked[name] = self._facts(name)
+        return looked[name]
+
+    def _facts(self, name: TableName) -> TableFacts:
         if (external := self._external(name)) is not None:
             return self._facts_of_others(name, external)
         require_finished(self.project.state_dir, name)
@@ -84,21 +119,44 @@ class Lake:
                 return TableFacts(problem=away)
             raise
         if state is None:
-            return TableFacts(problem=lost_problem(local, name) if local else None)
+            return TableFacts(problem=lost_problem(local, name) if local else self._not_recovered(name))
         if (
             local
             and not local.has_below(state.metadata_location)
             and (away := away_problem(local, self.project.name))
         ):
             return TableFacts(state, problem=away)
-        if local and has_moved_on(state.metadata_location):
+        if local and self._has_moved_on(state.metadata_location):
             return TableFacts(state, problem=older_problem(local, [Entry(name, state.metadata_location)]))
         if foreign := foreign_owner(state, self.project.name):
             return TableFacts(state, problem=foreign)
         try:
-            return TableFacts(state, find_progress(state, can_rebuild=not self._is_sourced(name)))
+            return TableFacts(state, self._progress(name, state))
         except LakesmithError as error:
             return TableFacts(state, problem=error.problems[0])
+
+    def _not_recovered(self, name: TableName) -> Problem | None:
+        """LS529: the table is not built before the lake that was lost is recovered."""
+        target = self.project.target
+        marker = f"{dict(target.catalog).get('warehouse', '').rstrip('/')}/{RECOVERED}"
+        if target.recover_from is None or object_status(marker, target.store) is not None:
+            return None
+        what = f"{name} is not built: the lake of target {target.recover_from} was not recovered here yet"
+        hint = f"lakesmith recover --target {target.name}"
+        return Problem("LS529", what, target.place, "a recovered lake", f"no {marker}", hint)
+
+    def _has_moved_on(self, location: str) -> bool:
+        """See ``has_moved_on``, which is asked again once there is another file beside this one."""
+        seen = None
+        with suppress(OSError):
+            changed = os.stat(plain_location(location).rpartition("/")[0]).st_mtime_ns  # noqa: PTH116
+            seen = (location, changed) if changed < time.time_ns() - SETTLED_NS else None
+        return self.kept.get(("moved on", location.rpartition("/")[0]), seen, lambda: has_moved_on(location))
+
+    def _progress(self, name: TableName, state: TableState) -> Progress | None:
+        is_sourced = self._is_sourced(name)
+        seen = state.metadata_location, is_sourced
+        return self.kept.get(("progress", name), seen, lambda: find_progress(state, not is_sourced))
 
     def _facts_of_others(self, name: TableName, external: ExternalTable) -> TableFacts:
         """Returns facts of an external table. If its catalog is silent, only its readers wait."""
@@ -110,10 +168,16 @@ class Lake:
             return TableFacts(problem=replace(found, what=what, place=external.place))
 
     def _external(self, name: TableName) -> ExternalTable | None:
-        return next((table.external for table in self.project.tables if table.name == name), None)
+        table = self._definitions.get(name)
+        return table.external if table else None
 
     def _is_sourced(self, name: TableName) -> bool:
-        return any(table.name == name and table.is_sourced for table in self.project.tables)
+        table = self._definitions.get(name)
+        return table is not None and table.is_sourced
+
+    @cached_property
+    def _definitions(self) -> dict[TableName, TableDefinition]:
+        return {table.name: table for table in self.project.tables}
 
     def ledger(self, table: TableName, facts: TableFacts) -> LedgerView:
         """What the table has taken, as of its published record."""

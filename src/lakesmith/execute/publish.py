@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from lakesmith.catalog.local import LocalCatalog
-from lakesmith.catalog.metadata import read_metadata
 from lakesmith.catalog.progress import most_live_rows
 from lakesmith.catalog.record import Account, Pin, Record
 from lakesmith.catalog.record_commit import can_be_written, write_commit
@@ -21,7 +20,9 @@ from lakesmith.execute.engine import Outdated
 from lakesmith.execute.events import BatchReport
 from lakesmith.execute.faults import reach
 from lakesmith.execute.lake import LEDGER_PIN, Lake
-from lakesmith.plan.steps import TableStep
+from lakesmith.plan.facts import as_recorded
+from lakesmith.plan.settings import structure_changes
+from lakesmith.plan.steps import Decision, Strategy, TableStep
 from lakesmith.project.definitions import TableDefinition
 from lakesmith.sources.identity import fingerprints
 from lakesmith.sources.ledger import hash_entries
@@ -29,9 +30,6 @@ from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
 from lakesmith.sources.names import printable
 
 _TRIES: Final = 30
-
-MetadataChange = Callable[[TableDefinition, TableState, Mapping[str, Any]], Mapping[str, Any] | None]
-"""Makes metadata, which a state was read from, what it has to be; None where that cannot be done so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +40,6 @@ class Ground:
     base: Record
     state: TableState
     rows: int
-
-    @property
-    def same_rows(self) -> Account:
-        """The account of a batch that changes none."""
-        return Account(rows_before=self.rows, rows_after=self.rows)
-
-    @property
-    def columns(self) -> dict[str, int]:
-        return {column.name: column.field_id for column in self.state.columns}
 
 
 def ground_of(lake: Lake, step: TableStep) -> Ground | None:
@@ -63,24 +52,15 @@ def ground_of(lake: Lake, step: TableStep) -> Ground | None:
     return Ground(catalog, base, state, rows) if rows is not None and can_be_written(state) else None
 
 
-def publish_record(
-    catalog: LocalCatalog,
-    step: TableStep,
-    record: Record,
-    change: MetadataChange = lambda _table, _state, data: data,
-) -> int:
-    """Swaps the record's snapshot and ``change`` in; returns its number. Raises Outdated if main moved or the
-    change is impossible by now."""
+def publish_record(catalog: LocalCatalog, step: TableStep, record: Record) -> int:
+    """Swaps the record's snapshot in; returns its number. Raises Outdated if main moved."""
     name = step.name
     for _ in range(_TRIES):
         state = catalog.table(name.layer, name.name)
         _require_unmoved(state, step)
         if state is None or not can_be_written(state):
             raise Outdated("another writer changed the table since it was planned")
-        data = change(step.table, state, read_metadata(state.metadata_location))
-        if data is None:
-            raise Outdated("another writer changed the table since it was planned")
-        commit = write_commit(state, record.to_summary(), data)
+        commit = write_commit(state, record.to_summary())
         reach("before-swap", str(name))
         if catalog.swap(name.layer, name.name, commit):
             reach("after-publish", str(name))
@@ -103,23 +83,49 @@ def _require_unmoved(state: TableState | None, step: TableStep) -> None:
         raise Outdated("another writer moved the table since it was planned")
 
 
+def takes_spark(lake: Lake, decisions: Iterable[Decision]) -> bool:
+    """Whether any table has a step that cannot be done otherwise, as far as metadata tells."""
+    return any(isinstance(each, TableStep) and _still_ground(lake, each) is None for each in decisions)
+
+
+def publish_advance(lake: Lake, step: TableStep) -> BatchReport | None:
+    """Does a step that only moves positions, as after maintenance of the inputs; None if it needs Spark.
+    Raises Outdated, and what the catalog raises."""
+    ground = _still_ground(lake, step)
+    if ground is None:
+        return None
+    base = ground.base
+    record = _record(
+        step,
+        ground,
+        inputs={str(item.table): item.pin for item in step.inputs},
+        ledger_hash=None,
+        refused=as_recorded(step.refused, step.table.trusts_python),
+        definition=step.definition or (base.definition if base.fingerprint == step.fingerprint else {}),
+        notes=(),
+        unknown={},
+    )
+    return BatchReport(record, publish_record(ground.catalog, step, record), step.notes)
+
+
+def _still_ground(lake: Lake, step: TableStep) -> Ground | None:
+    """Returns what the record of a step that moves positions alone is based on; None for another step."""
+    ground = ground_of(lake, step) if step.strategy is Strategy.ADVANCE and not step.drops else None
+    return None if ground is None or structure_changes(step.table, ground.state) else ground
+
+
 def publish_ledger(lake: Lake, step: TableStep) -> BatchReport | None:
     """Does a step that only writes to the ledger; None if it needs Spark. Raises Outdated, and what ledger
     and catalog raise."""
     ground = ground_of(lake, step)
     if ground is None or _has_rows_to_go(lake, step, ground.base):
         return None
-    attempt, started_ms = str(uuid.uuid4()), time.time_ns() // 1_000_000
-    entries = asked_entries(step, attempt, started_ms)
+    record = _record(step, ground, notes=tuple(ledger_notes(step)))
+    entries = asked_entries(step, record.attempt, record.started_ms)
     pin = lake.ledgers.append(step.name, ground.base.sidecars.get(LEDGER_PIN), entries)
     reach("after-intent", str(step.name))
-    record = replace(
-        _record(step, ground),
-        attempt=attempt,
-        started_ms=started_ms,
-        sidecars={**ground.base.sidecars, LEDGER_PIN: pin},
-        ledger_hash=hash_entries(entries),
-    )
+    sidecars = {**ground.base.sidecars, LEDGER_PIN: pin}
+    record = replace(record, sidecars=sidecars, ledger_hash=hash_entries(entries))
     return BatchReport(record, publish_record(ground.catalog, step, record), record.notes)
 
 
@@ -129,19 +135,22 @@ def _has_rows_to_go(lake: Lake, step: TableStep, base: Record) -> bool:
     return bool(forgotten) and lake.ledgers.ever_taken(step.name, pin, forgotten)
 
 
-def _record(step: TableStep, ground: Ground) -> Record:
+def _record(step: TableStep, ground: Ground, **own: Any) -> Record:
     return replace(
         ground.base,
+        attempt=str(uuid.uuid4()),
         parent=ground.base.attempt,
         batch=batch_number(step),
         kind=step.strategy.value,
+        started_ms=time.time_ns() // 1_000_000,
         fingerprint=step.fingerprint,
-        account=ground.same_rows,
+        account=Account(rows_before=ground.rows, rows_after=ground.rows),
         by_row=False,
         files=0,
         checks={},
-        notes=tuple(ledger_notes(step)),
-        columns=ground.columns,
+        gates={},
+        columns={column.name: column.field_id for column in ground.state.columns},
+        **own,
     )
 
 

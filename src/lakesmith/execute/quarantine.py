@@ -13,7 +13,6 @@ from typing import Any
 
 from lakesmith import limits
 from lakesmith.catalog.family import lost_sidecar
-from lakesmith.catalog.record import Record
 from lakesmith.errors import Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
@@ -219,18 +218,10 @@ def plan_quarantine(
         else f"bad rows are dropped: {bad_rows}",
         base=facts.base,
         fingerprint=definition_fingerprint(table) if is_replay else record.fingerprint,
-        inputs=_as_before(record),
+        inputs=InputRange.unread(record),
         row_wise=True,
         refused=still_refused(record, table.trusts_python),
         bad_rows=bad_rows,
-    )
-
-
-def _as_before(record: Record) -> tuple[InputRange, ...]:
-    """Returns the inputs' positions unchanged: nothing is read of them."""
-    return tuple(
-        InputRange(TableName.parse(name), pin.uuid, pin.snapshot, pin.snapshot, 0, pin.schema)
-        for name, pin in record.inputs.items()
     )
 
 

@@ -31,8 +31,8 @@ from lakesmith.errors import StateError
 from lakesmith.execute.faults import reach
 from lakesmith.whole_file import write_whole
 
-_DELETED: Final = 2
-_DATA: Final = 0
+DELETED: Final = 2
+DATA: Final = 0
 _FILE_PATH_FIELD: Final = 2147483546
 _PUFFIN: Final = b"PFA1"
 
@@ -41,7 +41,7 @@ _PUFFIN: Final = b"PFA1"
 class Paths:
     """Maps paths below the warehouses ``origins`` to ``home``, with or without the scheme ``file:``."""
 
-    home: Path
+    home: Path | str
     origins: frozenset[str]
     pattern: re.Pattern[str] = field(init=False)
 
@@ -84,15 +84,15 @@ def _rewrite(folder: Path, paths: Paths) -> Iterator[bool]:
         for entry in _read_avro(path).records:
             yield from _rewrite_deletes(entry, paths)
     for path in manifests:
-        yield _rewrite_avro(path, lambda record: _entry_here(record, paths))
+        yield _rewrite_avro(path, lambda record: entry_here(record, paths, _size))
     for path in lists:
-        yield _rewrite_avro(path, lambda record: _manifest_here(record, paths))
+        yield _rewrite_avro(path, lambda record: manifest_here(record, paths, _size))
     for path in sorted(folder.glob("*.metadata.json")):
         yield _rewrite_json(path, paths)
 
 
 @dataclass(frozen=True)
-class _Avro:
+class Avro:
     """A manifest or a manifest list: its records, and all that its header says."""
 
     records: list[dict[str, Any]]
@@ -100,43 +100,60 @@ class _Avro:
     codec: str
     entries: dict[str, str]
 
+    @classmethod
+    def of(cls, content: bytes) -> Avro:
+        """Raises EOFError, ValueError, LookupError or zlib.error if the content is not whole."""
+        import fastavro
 
-def _read_avro(path: Path) -> _Avro:
-    import fastavro
+        reader: Any = fastavro.reader(io.BytesIO(content))
+        entries = {key: text for key, text in reader.metadata.items() if not key.startswith("avro.")}
+        return cls(list(reader), reader.writer_schema, reader.codec, entries)
 
+    def changed(self, change: Callable[[dict[str, Any]], None]) -> bytes | None:
+        """Returns the file with its records changed; None if that changes none."""
+        import fastavro
+
+        before = copy.deepcopy(self.records)
+        for record in self.records:
+            change(record)
+        if self.records == before:
+            return None
+        out = io.BytesIO()
+        fastavro.writer(out, self.schema, self.records, codec=self.codec, metadata=self.entries)
+        return out.getvalue()
+
+
+def _read_avro(path: Path) -> Avro:
     try:
-        with path.open("rb") as file:
-            reader: Any = fastavro.reader(file)
-            entries = {key: text for key, text in reader.metadata.items() if not key.startswith("avro.")}
-            return _Avro(list(reader), reader.writer_schema, reader.codec, entries)
+        return Avro.of(path.read_bytes())
     except (OSError, EOFError, ValueError, LookupError, zlib.error) as error:
         raise _not_whole(path, str(error)) from error
 
 
 def _rewrite_avro(path: Path, change: Callable[[dict[str, Any]], None]) -> bool:
-    import fastavro
-
-    content = _read_avro(path)
-    before = copy.deepcopy(content.records)
-    for record in content.records:
-        change(record)
-    if content.records == before:
-        return False
-    out = io.BytesIO()
-    fastavro.writer(out, content.schema, content.records, codec=content.codec, metadata=content.entries)
-    _replace(path, out.getvalue())
-    return True
+    changed = _read_avro(path).changed(change)
+    if changed is not None:
+        _replace(path, changed)
+    return changed is not None
 
 
-def _entry_here(entry: dict[str, Any], paths: Paths) -> None:
-    """Returns a manifest entry with paths here; for a delete file also its size and data files."""
+SizeOf = Callable[[str], int | None]
+"""Returns the size of the file at a path, None if it does not exist."""
+
+
+def _size(location: str) -> int | None:
+    path = local_path(location)
+    return path.stat().st_size if path.is_file() else None
+
+
+def entry_here(entry: dict[str, Any], paths: Paths, size_of: SizeOf) -> None:
+    """Sets the paths here in a manifest's entry; of a delete file also its size and data files."""
     file = entry["data_file"]
     file["file_path"] = paths(file["file_path"])
-    if file.get("content", _DATA) == _DATA:
+    if file.get("content", DATA) == DATA:
         return
-    path = local_path(file["file_path"])
-    if path.is_file():
-        file["file_size_in_bytes"] = path.stat().st_size
+    if (size := size_of(file["file_path"])) is not None:
+        file["file_size_in_bytes"] = size
     if referenced := file.get("referenced_data_file"):
         file["referenced_data_file"] = paths(referenced)
     for name in ("lower_bounds", "upper_bounds"):
@@ -145,24 +162,28 @@ def _entry_here(entry: dict[str, Any], paths: Paths) -> None:
                 bound["value"] = paths.of_bytes(bound["value"])
 
 
-def _manifest_here(manifest: dict[str, Any], paths: Paths) -> None:
+def manifest_here(manifest: dict[str, Any], paths: Paths, size_of: SizeOf) -> None:
+    """Sets the path here, and the size there is, in an entry of a manifest list."""
     manifest["manifest_path"] = paths(manifest["manifest_path"])
-    path = local_path(manifest["manifest_path"])
-    if path.is_file():
-        manifest["manifest_length"] = path.stat().st_size
+    if (size := size_of(manifest["manifest_path"])) is not None:
+        manifest["manifest_length"] = size
 
 
 def _rewrite_deletes(entry: Mapping[str, Any], paths: Paths) -> Iterator[bool]:
     """Rewrites data file paths in delete files; equality deletes have none."""
     file = entry["data_file"]
     path = local_path(paths(file["file_path"]))
-    if file.get("content", _DATA) != 1 or not path.is_file():
+    if file.get("content", DATA) != 1 or not path.is_file():
         return
-    content = path.read_bytes()
-    changed = _puffin_here(content, paths) if content.startswith(_PUFFIN) else _positions_here(content, paths)
+    changed = deletes_here(path.read_bytes(), paths)
     if changed is not None:
         _replace(path, changed)
     yield changed is not None
+
+
+def deletes_here(content: bytes, paths: Paths) -> bytes | None:
+    """Returns a file of deletion vectors or of deleted positions with paths here, None if unchanged."""
+    return _puffin_here(content, paths) if content.startswith(_PUFFIN) else _positions_here(content, paths)
 
 
 def _puffin_here(content: bytes, paths: Paths) -> bytes | None:
@@ -170,7 +191,7 @@ def _puffin_here(content: bytes, paths: Paths) -> bytes | None:
     size = int.from_bytes(content[-12:-8], "little")
     start, flags = len(content) - 12 - size, content[-8:-4]
     footer = json.loads(content[start:-12])
-    here = _here(footer, paths)
+    here = json_here(footer, paths)
     if here == footer:
         return None
     said = json.dumps(here, separators=(",", ":")).encode()
@@ -202,7 +223,7 @@ def _rewrite_json(path: Path, paths: Paths) -> bool:
     except (OSError, EOFError, ValueError):
         # It was not written whole, and so was never a table's state.
         return False
-    here = _here(there, paths)
+    here = json_here(there, paths)
     if here == there:
         return False
     said = json.dumps(here).encode()
@@ -210,14 +231,15 @@ def _rewrite_json(path: Path, paths: Paths) -> bool:
     return True
 
 
-def _here(value: Any, paths: Paths) -> Any:
+def json_here(value: Any, paths: Paths) -> Any:
+    """Returns JSON data with paths here."""
     match value:
         case str():
             return paths(value)
         case dict():
-            return {key: _here(each, paths) for key, each in value.items()}
+            return {key: json_here(each, paths) for key, each in value.items()}
         case list():
-            return [_here(each, paths) for each in value]
+            return [json_here(each, paths) for each in value]
     return value
 
 
@@ -249,7 +271,7 @@ def _require_files(path: Path, lost: _Lost, seen: set[Path]) -> None:
     for record in _read_avro(path).records:
         if "manifest_path" in record:
             _require_files(local_path(record["manifest_path"]), lost, seen)
-        elif record["status"] != _DELETED:
+        elif record["status"] != DELETED:
             _require_files(local_path(record["data_file"]["file_path"]), lost, seen)
 
 

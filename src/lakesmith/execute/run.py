@@ -12,15 +12,17 @@ from threading import Lock
 from lakesmith import limits
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.errors import LakesmithError, RunError
-from lakesmith.execute.advance import publish_advance, takes_spark
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.engine import Engine, NotIncremental, Outdated, RunStopped, Unanswered
 from lakesmith.execute.events import (
+    ExportFailed,
     Listener,
     LockWaiting,
+    PhaseStarted,
     RunFinished,
     RunStarted,
     TableCurrent,
+    TableExported,
     TableFailed,
     TableHeld,
     TablePublished,
@@ -29,9 +31,12 @@ from lakesmith.execute.events import (
 )
 from lakesmith.execute.faults import reach
 from lakesmith.execute.forecast import fetch_all
-from lakesmith.execute.lake import planned_bytes
+from lakesmith.execute.lake import planned_bytes, table_bytes
 from lakesmith.execute.locking import Claim
+from lakesmith.execute.publish import publish_advance, takes_spark
 from lakesmith.execute.unforeseen import unforeseen_of
+from lakesmith.exports.behind import exports_behind
+from lakesmith.exports.publishing import publish, step_of
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.bad_files import BadFiles
@@ -42,8 +47,9 @@ TRIES = 5
 
 @dataclass
 class Walk:
-    """Runs the selected tables in the graph's order, ``parallel`` at a time. ``engine`` starts the engine if
-    need be. ``current``: tables that were idle when the run began."""
+    """Runs the selected tables in the graph's order, ``parallel`` at a time. ``engine`` starts the engine
+    if need be. ``current``: tables that were idle when the run began. ``exports``: whether their exports
+    follow."""
 
     decider: Decider
     names: Sequence[TableName]
@@ -52,8 +58,10 @@ class Walk:
     parallel: int = 2
     stop: Flag = field(default_factory=Flag)
     current: Mapping[TableName, UpToDate] = field(default_factory=dict)
+    exports: bool = True
     _failed: dict[TableName, int] = field(default_factory=dict)
     _unanswered: set[TableName] = field(default_factory=set)
+    _not_exported: int = 0
 
     def run(self) -> int:
         """Runs all tables and returns the highest of their exit codes."""
@@ -70,10 +78,15 @@ class Walk:
                     done.add(name)
                     if code := future.result():
                         self._failed[name] = code
-        return max(self._failed.values(), default=0)
+        return max([self._not_exported, *self._failed.values()])
 
     def _ready(self, pending: Sequence[TableName], done: set[TableName]) -> list[TableName]:
-        return [name for name in pending if all(up in done for up in self._upstream(name))]
+        return [name for name in pending if all(up in done for up in self._before(name))]
+
+    def _before(self, name: TableName) -> list[TableName]:
+        """Returns the tables that are refreshed first: its inputs, and those that its rules name."""
+        named = self.decider.graph.node(name).after
+        return [*self._upstream(name), *(table for table in named if table in self.names)]
 
     def _upstream(self, name: TableName) -> list[TableName]:
         return [table for table in self.decider.graph.node(name).inputs if table in self.names]
@@ -95,7 +108,36 @@ class Walk:
             definition = self.decider.graph.node(name).definition
             problem = unforeseen_of(error, definition, self.decider.lake.project)
             return self._failed_by(name, RunError(problem), started)
+        if self.exports:
+            self.export(name)
         return 0
+
+    def export(self, name: TableName) -> None:
+        """Brings the table's export to its head. If that fails, tables that read the table go on."""
+        lake, definition = self.decider.lake, self.decider.graph.node(name).definition
+        if definition.export is None:
+            return
+        started = time.monotonic()
+        try:
+            step = step_of(lake.project, definition, lake.catalog.table(name.layer, name.name))
+            if step is None or self.stop.is_set():
+                return
+            self.listener(PhaseStarted(name, "exporting"))
+            report = publish(
+                lake.project,
+                step,
+                lambda step, folder: self.engine().run_export(step, folder),
+                lambda point: reach(point, str(name)),
+            )
+            self.listener(TableExported(name, report, time.monotonic() - started))
+        except Exception as error:  # noqa: BLE001 - whatever happens to one export, the tables go on
+            found = (
+                error
+                if isinstance(error, LakesmithError)
+                else RunError(unforeseen_of(error, definition, lake.project))
+            )
+            self._not_exported = max(self._not_exported, found.exit_code)
+            self.listener(ExportFailed(name, found.problems, found.exit_code))
 
     def _failed_by(self, name: TableName, error: LakesmithError, started: float) -> int:
         self.listener(TableFailed(name, error.problems, error.exit_code, time.monotonic() - started))
@@ -224,8 +266,10 @@ class Run:
         self.decider.unread = fetch_all(self.decider.lake, self.names)
         with self.decider.one_look(self.names):
             decisions = self.decider.decide_all(self.names)
-            little = planned_bytes(self.decider.lake, decisions) <= limits.LITTLE_DATA_BYTES
-        if all(isinstance(decision, UpToDate) for decision in decisions):
+            behind = exports_behind(self.decider.lake.project, self.decider.lake.catalog, self.names)
+            size = planned_bytes(self.decider.lake, decisions) + table_bytes(self.decider.lake, behind)
+            little = size <= limits.LITTLE_DATA_BYTES
+        if not behind and all(isinstance(decision, UpToDate) for decision in decisions):
             for decision in decisions:
                 self._current(decision)
             return 0

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.progress import Reason, append_only_since, live_rows, record_of, rows_at
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import BRANCH_PREFIX, TableState
-from lakesmith.errors import LakesmithError, Problem
-from lakesmith.execute.decide import Decider
+from lakesmith.errors import LakesmithError, Problem, count
+from lakesmith.execute.decide import Decider, around
+from lakesmith.execute.findings import Finding, Kind, of_check, of_rules, of_state
 from lakesmith.execute.forecast import not_read
 from lakesmith.execute.lake import Lake
+from lakesmith.exports.behind import exports_behind
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.maintenance import Health, health_of
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate
 from lakesmith.plan.watermarks import ahead_in_words
-from lakesmith.project.definitions import TableName
+from lakesmith.project.definitions import TableDefinition, TableName
+from lakesmith.project.layout import RESERVED_LAYER
+from lakesmith.quality.results import SUMMARY_KEY
 
 QUARANTINE_PIN = "quarantine"
 """The name under which a table's record pins its quarantine."""
@@ -37,9 +43,10 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """The status of a table: ``why`` it is behind or not, ``files_waiting``, the positions of ``inputs``, the
-    last ``record`` and ``published_ms``, counts of ``rows`` and ``quarantined`` (None: unknown), ``notes``,
-    ``not_read`` (what only a run finds out), and ``health`` by the summaries."""
+    """The status of a table: ``why`` it is behind or not, ``files_waiting``, the positions of ``inputs``,
+    the last ``record`` and ``published_ms``, counts of ``rows`` and ``quarantined`` (None: unknown),
+    ``facts`` worth knowing, ``not_read`` (what only a run finds out), ``health`` by the summaries, why its
+    ``export`` is behind (empty: it is not), and ``findings``: what its rows and rules have wrong."""
 
     name: TableName
     standing: Standing
@@ -50,10 +57,18 @@ class TableStatus:
     quarantined: int | None = 0
     files_waiting: int = 0
     inputs: tuple[InputPosition, ...] = ()
-    notes: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
     not_read: tuple[str, ...] = ()
     problem: Problem | None = None
     health: Health | None = None
+    export: str = ""
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Its findings and facts as sentences. Bad rows have a number of their own."""
+        found = (each.what for each in self.findings if each.kind is not Kind.QUARANTINE)
+        return (*found, *self.facts)
 
 
 def statuses(decider: Decider, names: Iterable[TableName]) -> tuple[TableStatus, ...]:
@@ -65,15 +80,60 @@ def statuses(decider: Decider, names: Iterable[TableName]) -> tuple[TableStatus,
         for name in decider.graph.order:
             if name in needed:
                 found[name] = _status(decider, name, found)
-    return tuple(status for name, status in found.items() if name in wanted)
+        behind = exports_behind(decider.lake.project, decider.lake.catalog, wanted)
+    failed = _failed_rules(decider, wanted)
+    return tuple(
+        replace(status, export=behind.get(name, ""), findings=(*status.findings, *failed.get(str(name), ())))
+        for name, status in found.items()
+        if name in wanted
+    )
+
+
+def _failed_rules(decider: Decider, names: Iterable[TableName]) -> dict[str, tuple[Finding, ...]]:
+    """Returns findings of tables of which rules failed in the last ``lakesmith check``."""
+    if not any(decider.graph.node(name).definition.rules for name in names):
+        return {}
+    state = decider.lake.catalog.table(RESERVED_LAYER, "checks")
+    if state is None or state.head is None:
+        return {}
+    checked = json.loads(state.head.summary.get(SUMMARY_KEY, "{}"))
+    return {table: (of_check(table, rules, failed),) for table, (rules, failed) in checked.items() if failed}
 
 
 def _status(decider: Decider, name: TableName, known: Mapping[TableName, TableStatus]) -> TableStatus:
     try:
-        return _read_status(decider, name, known)
+        seen = _seen(decider, name, known)
+        return decider.lake.kept.get(("status", name), seen, lambda: _read_status(decider, name, known))
     except LakesmithError as error:
         problem = error.problems[0]
         return TableStatus(name, Standing.REFUSED, problem.what, quarantined=None, problem=problem)
+
+
+def _seen(decider: Decider, name: TableName, known: Mapping[TableName, TableStatus]) -> object:
+    """Returns all that the status of a derived table follows from; None if a clock or a source is part of it.
+    Files of metadata never change, so their places stand for them."""
+    node, lake = decider.graph.node(name), decider.lake
+    table = node.definition
+    if table.is_sourced or table.emit is not None or table.freshness_seconds is not None or decider.is_asked:
+        return None
+    if any(_is_overwritten(decider.graph.node(each).definition) for each in (name, *node.inputs)):
+        return None
+    try:
+        read = [_place(lake.facts(each)) for each in (name, *node.inputs)]
+    except LakesmithError:
+        return None
+    quarantine = quarantine_state(lake, name)
+    standings = [known[each].standing for each in node.inputs]
+    return around(node, lake.project), read, quarantine and quarantine.metadata_location, standings
+
+
+def _is_overwritten(table: TableDefinition) -> bool:
+    """Returns whether a table is a file of others, which they may replace."""
+    return table.external is not None and table.external.metadata is not None
+
+
+def _place(facts: TableFacts) -> object:
+    return facts.state and facts.state.metadata_location, facts.problem, facts.begin
 
 
 def _read_status(decider: Decider, name: TableName, known: Mapping[TableName, TableStatus]) -> TableStatus:
@@ -87,20 +147,23 @@ def _read_status(decider: Decider, name: TableName, known: Mapping[TableName, Ta
     )
     standing, why = _standing(decision, inputs, late)
     progress, unknown = facts.progress, not_read(lake.project, decision)
+    record, quarantined = progress.record if progress else None, quarantined_rows(lake, name, facts)
+    now_ms = time.time_ns() // 1_000_000
     return TableStatus(
         name=name,
         standing=standing,
         why=why,
-        record=progress.record if progress else None,
+        record=record,
         published_ms=progress.snapshot.committed_ms if progress else None,
         rows=_rows(facts.state),
-        quarantined=quarantined_rows(lake, name, facts),
+        quarantined=quarantined,
         files_waiting=decision.file_count if isinstance(decision, TableStep) else 0,
         inputs=inputs,
-        notes=(*_decision_notes(decision), *facts_notes(facts), *unknown),
+        facts=(*_decision_notes(decision), *facts_notes(facts), *unknown),
         not_read=unknown,
         problem=decision.problem if isinstance(decision, Refused) else None,
         health=_health(decider, name, facts.state),
+        findings=(*of_rules(str(name), record), *of_state(decision.table, facts.state, quarantined, now_ms)),
     )
 
 
@@ -256,7 +319,7 @@ def _change(state: TableState, recorded: int | None, head: int | None) -> tuple[
     rows = found.added_records
     if not found.appends:
         return InputChange.NOTHING, 0, "no row changed (compaction or an empty batch)"
-    return InputChange.APPENDED, rows, f"{rows:,} new row{'' if rows == 1 else 's'}"
+    return InputChange.APPENDED, rows, count(rows, "new row")
 
 
 def _batch_at(state: TableState, snapshot_id: int | None) -> int | None:

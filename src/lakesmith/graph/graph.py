@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 
 from lakesmith.errors import Problem, ProjectError, UsageError
 from lakesmith.graph.check_keys import column_problems, lookup_problems, taken_problems
 from lakesmith.graph.check_references import cycle_problems, nearest_table, reference_problems
 from lakesmith.graph.check_sql import Analysed, analyse_queries
-from lakesmith.graph.inputs import inputs_of
+from lakesmith.graph.inputs import inputs_of, named_by_rules
 from lakesmith.project.definitions import Project, TableDefinition, TableName
-from lakesmith.project.files import FolderFiles, scratch_folder
+from lakesmith.project.files import FolderFiles, ProjectFiles, scratch_folder
 from lakesmith.project.loaded import LoadedProject, load_cached, sorted_problems
 from lakesmith.sql.analysis import AnalysisCache
 from lakesmith.sql.model import SqlAnalysis
@@ -25,12 +26,14 @@ class Node:
     """A table in the graph.
 
     ``inputs``: the tables it reads, each once, in the order of its query (of a Python table: of its
-    parameters). ``analysis`` is None for sourced and Python tables.
+    parameters). ``analysis`` is None for sourced and Python tables. ``after``: the tables that its rules
+    name, which are refreshed before it where that makes no circle.
     """
 
     definition: TableDefinition
     inputs: tuple[TableName, ...] = ()
     analysis: SqlAnalysis | None = None
+    after: tuple[TableName, ...] = ()
 
     @property
     def name(self) -> TableName:
@@ -60,7 +63,7 @@ class Graph:
     _nodes: Mapping[TableName, Node]
     _readers: Mapping[TableName, tuple[TableName, ...]] = field(repr=False)
 
-    @property
+    @cached_property
     def order(self) -> tuple[TableName, ...]:
         """All tables, each after the tables it reads."""
         return tuple(name for level in self.levels for name in level)
@@ -87,7 +90,11 @@ class Graph:
         return self._sorted(_reachable(name, self.readers))
 
     def _sorted(self, names: set[TableName]) -> tuple[TableName, ...]:
-        return tuple(name for name in self.order if name in names)
+        return tuple(sorted(names, key=self._places.__getitem__))
+
+    @cached_property
+    def _places(self) -> dict[TableName, int]:
+        return {name: place for place, name in enumerate(self.order)}
 
 
 def build_graph(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> Graph:
@@ -103,21 +110,32 @@ def build_graph(project: Project, analyses: Mapping[TableName, SqlAnalysis]) -> 
     problems = cycle_problems(project, analyses)
     if problems:
         raise ProjectError(problems)
+    names = [table.name for table in project.tables]
     nodes = {
-        table.name: Node(table, inputs_of(table, analyses), analyses.get(table.name))
+        table.name: Node(
+            table, inputs_of(table, analyses), analyses.get(table.name), named_by_rules(table, names)
+        )
         for table in project.tables
     }
     readers = {
         name: tuple(sorted(node.name for node in nodes.values() if name in node.inputs)) for name in nodes
     }
-    return Graph(_levels(nodes), nodes, readers)
+    levels = _levels(nodes)
+    at = {name: number for number, level in enumerate(levels) for name in level}
+    earlier = {
+        name: replace(node, after=tuple(other for other in node.after if at[other] < at[name]))
+        for name, node in nodes.items()
+    }
+    return Graph(levels, earlier, readers)
 
 
 def _levels(nodes: Mapping[TableName, Node]) -> tuple[tuple[TableName, ...], ...]:
     levels: list[tuple[TableName, ...]] = []
     waiting = dict(nodes)
     while waiting:
-        ready = tuple(sorted(name for name, node in waiting.items() if not waiting.keys() & set(node.inputs)))
+        free = [node for node in waiting.values() if not waiting.keys() & set(node.inputs)]
+        chosen = [node for node in free if not waiting.keys() & set(node.after)] or free
+        ready = tuple(sorted(node.name for node in chosen))
         levels.append(ready)
         for name in ready:
             del waiting[name]
@@ -219,16 +237,19 @@ CACHE = "cache"
 
 
 def load(
-    root: Path, target: str | None = None, environ: Mapping[str, str] = os.environ
+    root: Path,
+    target: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+    files: ProjectFiles | None = None,
 ) -> tuple[Project, Graph]:
     """Returns the project in the folder ``root``, for ``target`` or its default one, and the graph of its
-    tables.
+    tables. ``files``: how its files are read, by default as they are.
 
     Raises:
-        ProjectError: with every problem, sorted by place: those of ``load_project``, LS130 to LS136.
+        ProjectError: with every problem, sorted by place: those of ``parse_project``, LS130 to LS136.
     """
     folder = scratch_folder(root.absolute()) / CACHE
-    loaded = load_cached(FolderFiles(root.absolute()), target, environ, folder)
+    loaded = load_cached(files or FolderFiles(root.absolute()), target, environ, folder)
     cache = AnalysisCache(folder)
     analysed = analyse_queries(loaded.project, cache.analyse)
     problems = (*loaded.problems, *graph_problems(loaded, analysed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lakesmith.errors import Place
@@ -14,6 +14,7 @@ from lakesmith.project.definitions import (
     TableDefinition,
     TableName,
 )
+from lakesmith.quality.model import leaves
 from lakesmith.sql.model import SqlAnalysis
 
 
@@ -45,6 +46,15 @@ def inputs_of(table: TableDefinition, analyses: Mapping[TableName, SqlAnalysis])
     """Returns the tables that a query names, each once, in order."""
     names = (reference.name for reference in references_of(table, analyses))
     return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def named_by_rules(table: TableDefinition, names: Iterable[TableName]) -> tuple[TableName, ...]:
+    """Returns the other tables whose names are in the parameters of a table's rules."""
+    checks = (rule.check for rule in table.gates if rule.check is not None)
+    every = {text.lower() for check in checks for leaf in leaves(check) for text in leaf.parameters}
+    texts = {text for text in every if "." in text}
+    others = (name for name in names if name != table.name) if texts else ()
+    return tuple(name for name in others if any(str(name).lower() in text for text in texts))
 
 
 def line_of(query: SqlQuery, line: int) -> Place:

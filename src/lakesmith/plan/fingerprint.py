@@ -17,6 +17,7 @@ from lakesmith.project.definitions import Emit, PythonQuery, SqlQuery, TableDefi
 from lakesmith.sql.fingerprint import fingerprint as sql_fingerprint
 
 _MODULE: Final = "module "
+_FUNCTION: Final = "function "
 _WORDS: Final = {
     **{
         each.key: each.rows.words
@@ -65,12 +66,14 @@ class Around:
     """What a derived table's rows depend on besides its files.
 
     ``modules``: source of the project's modules that a Python query imports, by name. ``settings``: the
-    target's Spark settings. ``begins``: the points from which external tables are read.
+    target's Spark settings. ``begins``: the points from which external tables are read. ``functions``:
+    versions of lakesmith's own functions that the query calls, and checks of their salts.
     """
 
     modules: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     begins: Mapping[str, str] = field(default_factory=dict)
+    functions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def deciding(self) -> dict[str, str]:
@@ -100,6 +103,7 @@ def definition_fingerprint(table: TableDefinition, around: Around = NOTHING) -> 
         **dict(_of_windows(table)),
         **({"begins": dict(around.begins)} if around.begins else {}),
         **({"settings": around.deciding} if around.deciding else {}),
+        **({"functions": dict(around.functions)} if around.functions else {}),
     }
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -132,7 +136,7 @@ def what_changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     'its definition has changed'
     """
     differing = {name for name in {*before, *now} if before.get(name) != now.get(name)} if before else set()
-    modules = sorted(name for name in differing if name.startswith(_MODULE))
+    modules = sorted(name for name in differing if name.startswith((_MODULE, _FUNCTION)))
     words = [
         *(text for name, text in _WORDS.items() if name in differing),
         *(f"its {name}" for name in modules),
@@ -152,7 +156,7 @@ def _parts(table: TableDefinition, around: Around) -> Iterator[tuple[str, object
         yield "query", _normal(query.source)
         yield "function", query.function
         yield "inputs", [(parameter, str(name)) for parameter, name in query.arguments]
-    yield "rules", sorted(rule.predicate for rule in table.rules)
+    yield "rules", sorted(rule.predicate for rule in table.rules if rule.predicate)
     yield "required", sorted(column.name for column in table.columns if column.required)
     yield "columns", _typed(table)
     yield from ((each.key, value) for each, value, is_set in _settings(table) if is_set)
@@ -160,6 +164,7 @@ def _parts(table: TableDefinition, around: Around) -> Iterator[tuple[str, object
     yield "begins", sorted(around.begins.items())
     yield "settings", around.deciding
     yield from ((f"{_MODULE}{name}", _normal(source)) for name, source in around.modules.items())
+    yield from ((f"{_FUNCTION}{name}", version) for name, version in around.functions.items())
 
 
 def _query_fingerprint(query: SqlQuery | PythonQuery | None, modules: Mapping[str, str]) -> str | None:

@@ -59,16 +59,3 @@ def format_problem(table: TableDefinition, state: TableState | None) -> Problem 
         found=f"format_version: {table.format_version}",
         hint=f"keep {state.format_version}; or `lakesmith drop {table.name}`, then `lakesmith run`: {again}",
     )
-
-
-def what_it_costs(version: int) -> tuple[str, ...]:
-    """Describes what is slower than with format version 3."""
-    if version >= FORMAT_VERSION_DEFAULT:
-        return ()
-    return (
-        "for engines that cannot read version 3; rows have no ids (_row_id), deletes are files of positions",
-        "slower: a batch that changes rows writes one such file for each data file, not one for all",
-        "slower: a batch counts rows by the table's files, where some of its rows are deleted",
-        "slower: tables that read it compare moved and rewritten rows by all of their values, not by ids",
-        "its snapshots must be kept for tables that look up values as of arrival, and for verify",
-    )

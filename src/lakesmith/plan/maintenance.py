@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from lakesmith import limits
 from lakesmith.catalog.state import TableState
+from lakesmith.errors import count
 from lakesmith.plan.expiry import HeldBack
 from lakesmith.project.definitions import Maintenance, TableName
 
@@ -219,12 +220,12 @@ def _compact(health: Health, small: Small, sidecars: Sequence[TableName]) -> tup
         return True, f"{small.files:,} of {health.data_files:,} data files are not of their size"
     if sidecars:
         return True, f"many small files in {', '.join(map(str, sidecars))}"
-    return False, f"{_count(health.data_files, 'data file')}, not enough small ones"
+    return False, f"{count(health.data_files, 'data file')}, not enough small ones"
 
 
 def _deletes(health: Health) -> tuple[bool, str]:
     if health.equality_deletes:
-        return True, f"{_count(health.equality_deletes, 'row')} of equality deletes"
+        return True, f"{count(health.equality_deletes, 'row')} of equality deletes"
     deleted = f"{health.deleted_part:.0%} of the rows are deleted"
     if health.deleted_part >= limits.DELETED_PART_WORTH:
         return True, deleted
@@ -232,12 +233,12 @@ def _deletes(health: Health) -> tuple[bool, str]:
 
 
 def _manifests(manifests: Sequence[ManifestFacts]) -> tuple[bool, str]:
-    return bool(specs_to_rewrite(manifests)), _count(len(manifests), "manifest")
+    return bool(specs_to_rewrite(manifests)), count(len(manifests), "manifest")
 
 
 def _expire(past: Past) -> tuple[bool, str]:
     found = past.snapshots + past.of_sidecars
-    why = f"{_count(found, 'snapshot')} can leave"
+    why = f"{count(found, 'snapshot')} can leave"
     if past.of_sidecars:
         why += f", {past.of_sidecars:,} of them of its sidecars"
     return found >= limits.SNAPSHOTS_WORTH, why
@@ -248,7 +249,3 @@ def _orphans(settings: Maintenance, asked: bool) -> tuple[bool, str]:
     if asked or settings.orphans.remove:
         return True, f"files of more than {days:g} days that no snapshot has"
     return False, "not asked for: --orphans looks for them"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

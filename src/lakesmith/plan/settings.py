@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from lakesmith.catalog.record import Pin, Record
+from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import TableState
 from lakesmith.plan.facts import TableFacts, still_refused
 from lakesmith.plan.format_version import FormatUpgrade, format_change
 from lakesmith.plan.steps import Decision, InputRange, Strategy, TableStep, UpToDate
-from lakesmith.project.definitions import TableDefinition, TableName
+from lakesmith.project.definitions import TableDefinition
 from lakesmith.project.table_parts import partition_field
 from lakesmith.quoting import quoted_if_odd
 from lakesmith.sources.columns.types import column_changes, known_columns
@@ -174,7 +174,7 @@ def with_structure(decision: Decision, facts: TableFacts) -> Decision:
         reason=f"it is not yet as declared: {changes[0]}{more}",
         base=facts.base,
         fingerprint=record.fingerprint,
-        inputs=tuple(_as_before(name, pin) for name, pin in record.inputs.items()),
+        inputs=InputRange.unread(record),
         notes=notes,
         row_wise=True,
         refused=still_refused(record, decision.table.trusts_python),
@@ -184,11 +184,6 @@ def with_structure(decision: Decision, facts: TableFacts) -> Decision:
 def _was_no_use(changes: Collection[str], record: Record) -> bool:
     """Whether the last batch made the same changes in vain: a catalog may store a text differently."""
     return record.kind == Strategy.ADVANCE.value and set(changes) <= set(record.notes)
-
-
-def _as_before(name: str, pin: Pin) -> InputRange:
-    """An input of which nothing is read."""
-    return InputRange(TableName.parse(name), pin.uuid, pin.snapshot, pin.snapshot, 0, pin.schema)
 
 
 def still_ahead(notes: tuple[str, ...], done: Collection[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from lakesmith.catalog.progress import cut_batch
 from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import TableState
-from lakesmith.errors import Problem
+from lakesmith.errors import Problem, count
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.format_version import format_problem
 from lakesmith.plan.settings import with_renamings
@@ -61,7 +61,7 @@ def _what_is_new(sources: SourceFacts) -> Iterator[str]:
     for intake in sources.intakes:
         if intake.files and not intake.source.has_files:
             records = sum(file.size for file in intake.files)
-            yield f"{records:,} new record{'' if records == 1 else 's'} of {intake.source.origin}"
+            yield f"{count(records, 'new record')} of {intake.source.origin}"
 
 
 def _none_readable(

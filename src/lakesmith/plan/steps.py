@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.errors import Problem
@@ -85,6 +86,14 @@ class InputRange:
     rows: int | None = None
     schema: int | None = None
     lookup: bool = False
+
+    @classmethod
+    def unread(cls, record: Record) -> tuple[Self, ...]:
+        """Returns the inputs at the positions of a record: nothing is read of them."""
+        return tuple(
+            cls(TableName.parse(name), pin.uuid, pin.snapshot, pin.snapshot, 0, pin.schema)
+            for name, pin in record.inputs.items()
+        )
 
     @property
     def pin(self) -> Pin:

@@ -1,8 +1,8 @@
 """The declaration of settings, each by one call of ``setting`` where its field is defined.
 
-Validation and the JSON Schemas (``written``), the reference pages (``reference``), ``explain`` and the
-fingerprint of a table follow from it. This module imports no pydantic, because idle commands import the
-definitions.
+Validation and the JSON Schemas (``written``), the reference pages (``scripts/setting_pages``), ``explain``
+and the fingerprint of a table follow from it. This module imports no pydantic, because idle commands import
+the definitions.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from itertools import pairwise
 from typing import Annotated, Any, Final, Literal
 
 _SECONDS: Final = {
-    **dict.fromkeys(("s", "second", "seconds"), 1),
-    **dict.fromkeys(("m", "min", "minute", "minutes"), 60),
-    **dict.fromkeys(("h", "hour", "hours"), 3600),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600),
     **dict.fromkeys(("d", "day", "days"), 86400),
+    **dict.fromkeys(("w", "week", "weeks"), 7 * 86400),
 }
 _BYTES: Final = {
     "b": 1,
@@ -268,18 +269,32 @@ def _amount(
 
 
 COLUMN_PATTERN: Final = r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\.[A-Za-z_]\w*$"
+HOST_PATTERN: Final = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 NAME_PATTERN: Final = r"^[a-z][a-z0-9_]*$"
 """The pattern of names of layers, tables, sources, targets and projects: valid in every catalog."""
 PATH_PATTERN: Final = r"^(/[A-Za-z0-9_.-]+)+$"
 REFERENCE_PATTERN: Final = r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
+ACCOUNT_PATTERN: Final = r"^[0-9]{12}$"
+REGION_PATTERN: Final = r"^[a-z]{2}(-[a-z]+)+-[0-9]$"
+BUCKET_PATTERN: Final = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"
+MAIL_PATTERN: Final = r"^[^@\s\"\\]+@[^@\s\"\\]+$"
+REPOSITORY_PATTERN: Final = r"^[A-Za-z0-9-]+(@[0-9]+)?/[A-Za-z0-9._-]+(@[0-9]+)?$"
+FOLDER_PATTERN: Final = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$"
 
 PATTERNS: Final[Mapping[str, str]] = {
+    HOST_PATTERN: "a host's name without a port, in lower case: lake.example.com",
     NAME_PATTERN: "lower-case letters, digits and _, a letter first",
     VARIABLE_PATTERN: "letters, digits and _, a letter first",
     REFERENCE_PATTERN: "a table, layer.name",
     COLUMN_PATTERN: "a column of a table, layer.name.column",
     PATH_PATTERN: "a path of letters, digits, _, . and -, such as /sales",
+    ACCOUNT_PATTERN: 'the twelve digits of an AWS account, in quotes: "123456789012"',
+    REGION_PATTERN: "a region of AWS, such as eu-central-1",
+    BUCKET_PATTERN: "the name of a bucket in S3",
+    MAIL_PATTERN: "one mail address",
+    REPOSITORY_PATTERN: "a repository, owner/name, as GitHub's tokens name it",
+    FOLDER_PATTERN: "names without blanks, separated by /",
 }
 """Each pattern of a written text, in words."""
 
@@ -287,6 +302,7 @@ Scalar = str | bool | int | float
 ColumnName: Final = limited(str, min_length=1)
 ColumnNames: Final = list[ColumnName]  # type: ignore[valid-type]
 ColumnOfTable: Final = limited(str, pattern=COLUMN_PATTERN)
+HostName: Final = limited(str, pattern=HOST_PATTERN)
 Name: Final = limited(str, pattern=NAME_PATTERN)
 TableReference: Final = limited(str, pattern=REFERENCE_PATTERN)
 VariableName: Final = limited(str, pattern=VARIABLE_PATTERN)

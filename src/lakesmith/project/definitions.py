@@ -13,16 +13,22 @@ from pathlib import Path
 from typing import ClassVar, Final, Literal, TypeVar
 
 from lakesmith.errors import Place
+from lakesmith.project.alerting import *
 from lakesmith.project.declaring import (
     NAME_PATTERN,
     ColumnName,
+    HostName,
     Name,
     Rows,
     TableReference,
+    duration,
     mapping,
     setting,
     short_or_long,
 )
+from lakesmith.project.deployment import Deployment as Deployment
+from lakesmith.project.deployment import GitHub as GitHub
+from lakesmith.project.exporting import *
 from lakesmith.project.file_options import *
 from lakesmith.project.schedules import SCHEDULE_FORMS, schedule_of
 from lakesmith.project.schedules import Schedule as Schedule
@@ -93,12 +99,16 @@ class TableDefinition:
     """With `key`: a Spark SQL condition over the query's columns. A version for which it holds deletes its
     key, such as `op = 'D'`."""
     rules: tuple[Rule, ...] = setting((), form=str, shared=True, rows=Rows("its rules", "own", always=True))
-    """Quality rules in DQDL, `Rules = [ ... ]`: see [all of them](rules.md). Rows that break one are bad
-    rows. Versions that delete are never checked."""
+    """[Quality rules](../quality.md) in DQDL, `Rules = [ ... ]`: see [all of them](rules.md). Rows that break
+    a row rule are bad rows. Versions that delete are never checked. A table rule is checked before a batch
+    is published."""
     on_bad_row: OnBadRow = setting(OnBadRow.QUARANTINE, shared=True)
     """What a row that breaks a rule, has no key or cannot be parsed does: `quarantine` puts it aside with its
     reasons, `fail` stops the batch. Default: `quarantine`. Events over HTTP that do not fit the columns
     are refused at once, unless `quarantine` is written; an accepted event stops no batch."""
+    on_failed_rule: OnFailedRule = setting(OnFailedRule.STOP, shared=True)
+    """What a batch does if a table rule fails: `stop` publishes nothing, so readers keep the last good state;
+    `warn` publishes with a note. Default: `stop`."""
     partition_by: tuple[str, ...] = setting((), shared=True)
     """Iceberg partition fields: columns, or `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(n, c)`,
     `truncate(n, c)`."""
@@ -133,6 +143,15 @@ class TableDefinition:
     *, time_zone: Europe/Amsterdam}`, `{every: 30s}`, or `on arrival`. Tables that derive from it follow,
     if they have no schedule of their own. `lakesmith run` ignores schedules. Default: `on arrival`, as
     soon as there is something new."""
+    export: Export | None = setting(None, shared=True)
+    """Files that are written after each refresh, as Parquet, CSV or JSON: see [exports](../exports.md)."""
+    freshness_seconds: float | None = setting(
+        None, key="freshness", form=str, shared=True, read=duration(60.0, "a minute or more, such as 6 hours")
+    )
+    """How often the table's rows are to change, such as `6 hours`: if they do not for longer, `status` says
+    so, and an [alert](../alerts.md) is sent. Default: no such limit."""
+    quarantine_limit: int | None = setting(None, shared=True, ge=0)
+    """How many rows may be in quarantine before an [alert](../alerts.md) is sent. Default: no limit."""
     maintenance: Maintenance = setting(Maintenance(), key="maintain", shared=True)
     """How `lakesmith maintain` maintains the table: sizes of files, the past, orphan files."""
     copied: str | None = setting(None, key="from", form=TableReference)
@@ -156,8 +175,20 @@ class TableDefinition:
     def checks(self) -> tuple[Rule, ...]:
         """The rules of every valid row: the table's own, and that its required columns are not null."""
         required = (_required(column, self.place) for column in self.columns if column.required)
-        every = (*self.rules, *required)
+        every = (*(rule for rule in self.rules if rule.predicate), *required)
         return tuple(map(_or_tombstone, every)) if self.has_topics else every
+
+    @property
+    def gates(self) -> tuple[Rule, ...]:
+        """The rules of the whole table, which it must keep to be published, and its analyzers."""
+        return tuple(rule for rule in self.rules if not rule.predicate)
+
+    @property
+    def gate_in_words(self) -> str:
+        """What checking the table rules reads; empty without any."""
+        from lakesmith.quality.metrics import gate_in_words
+
+        return gate_in_words(self.gates, [column.name for column in self.columns]) if self.gates else ""
 
     @property
     def keeps_versions(self) -> bool:
@@ -249,7 +280,8 @@ class Target:
     """Where a project runs.
 
     ``type`` is ``local`` or a catalog type. The mappings are as written, with environment variables filled
-    in. ``others``: other catalogs, from which external tables are read.
+    in. ``others``: other catalogs, from which external tables are read. ``deploy``: what `lakesmith deploy`
+    writes for it. ``recover_from``: the target whose copy it is.
     """
 
     name: str
@@ -259,6 +291,8 @@ class Target:
     place: Place | None = None
     naming: Naming = AS_IN_PROJECT
     others: tuple[Target, ...] = ()
+    deploy: Deployment | None = None
+    recover_from: str | None = None
 
     @property
     def is_local(self) -> bool:
@@ -285,10 +319,40 @@ def _region_of(warehouse: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Tls:
+    """A certificate and its key, for HTTPS."""
+
+    certificate: str = setting(min_length=1)
+    """The file of the certificate, in PEM. Paths begin at the project's folder."""
+    key: str = setting(min_length=1)
+    """The file of its key, in PEM."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """The web page of `lakesmith up` and `lakesmith ui`: see [the page](../page.md)."""
+
+    with_up: bool = setting(True)
+    """Whether `lakesmith up` serves the page, if the extra `ui` is installed."""
+    port: int = setting(8090, ge=1, le=65535)
+    """Its port."""
+    host: str = setting("127.0.0.1", min_length=1)
+    """The address that it listens on. Another one than this machine's own needs `tls`."""
+    allow_hosts: tuple[str, ...] = setting((), form=list[HostName], min_length=1)
+    """The names under which browsers may ask for it, besides this machine's own: `[lake.example.com]`. Needs
+    `tls`."""
+    tls: Tls | None = setting(None)
+    """The certificate with which it is served over HTTPS."""
+    query_seconds: float = setting(60.0, gt=0)
+    """How long a query on the page may run, in seconds; then it is cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     """A whole project. ``tables`` are sorted by name; ``secrets`` are values that must never be shown.
 
-    ``keep_warm_seconds``: how long a command in a terminal leaves Spark running for the next one.
+    ``keep_warm_seconds``: how long a command leaves Spark running for the next one; None: not declared.
+    ``checks``: when ``lakesmith up`` checks all rules. ``ui``: how the web page is served.
     """
 
     root: Path
@@ -296,8 +360,11 @@ class Project:
     target: Target
     tables: tuple[TableDefinition, ...]
     variables: tuple[tuple[str, str], ...] = ()
-    keep_warm_seconds: float = 600.0
+    keep_warm_seconds: float | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    alerts: Alerts | None = None
+    checks: Schedule | None = None
+    ui: WebPage = field(default_factory=WebPage)
 
     @property
     def state_dir(self) -> Path:
@@ -316,8 +383,11 @@ class Project:
 
     @property
     def has_objects(self) -> bool:
-        """Whether a table reads files in S3."""
-        return any(source.is_in_store for table in self.tables for source in table.sources)
+        """Whether a table reads or exports files in S3."""
+        exported = (table.export.to or "" for table in self.tables if table.export)
+        return any(place.startswith(OBJECT_SCHEME) for place in exported) or any(
+            source.is_in_store for table in self.tables for source in table.sources
+        )
 
     def table(self, name: TableName) -> TableDefinition:
         """Returns the definition of ``name``. Raises KeyError if the project has no such table."""

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Final, Literal
 
 from lakesmith.project.declaring import ColumnName, WrongValue, setting
-from lakesmith.project.formats import usual_name, wrong_pattern
+from lakesmith.project.formats import WrongFormat, parts_of, usual_name, wrong_pattern
 from lakesmith.project.schedules import zone_key
 
 OBJECT_SCHEME: Final = "s3://"
@@ -100,6 +100,14 @@ def _zone(name: str) -> str:
     return name
 
 
+def _log_format(text: str) -> str:
+    try:
+        parts_of(text)
+    except WrongFormat as error:
+        raise WrongValue("{} is not a format of lines", "a format of Apache or nginx", str(error)) from error
+    return text
+
+
 def _part(text: str) -> float:
     return int(text.rstrip("% ")) / 100
 
@@ -150,6 +158,9 @@ class CsvOptions:
     """CSV, TSV and JSON: Spark's pattern for timestamps, such as `dd.MM.yyyy HH:mm`."""
     date_format: str | None = setting(None, shared=True, read=_date_pattern)
     """CSV, TSV and JSON: Spark's pattern for dates, such as `dd.MM.yyyy`."""
+    log_format: str | None = setting(None, shared=True, read=_log_format)
+    """`combined`: the format of the log's lines as the server declares it, in Apache's words (`%h %l %u %t
+    \\"%r\\" %>s %b`) or nginx's (`$remote_addr [$time_local]`). Default: the combined format of both."""
     time_zone: str | None = setting(None, shared=True, read=_zone)
     """The time zone of times without one in columns of type `timestamp`, such as `Europe/Paris`. Local times
     that it skips or repeats are inexact. Default: `UTC`."""

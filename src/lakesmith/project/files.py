@@ -54,7 +54,8 @@ class FolderFiles:
         if not folder.exists():
             return ()
         try:
-            return tuple(sorted(path.relative_to(self.root).as_posix() for path in _files_below(folder)))
+            names = (Path(path).relative_to(self.root).as_posix() for path in _files_below(str(folder)))
+            return tuple(sorted(names))
         except OSError as error:
             path = Path(error.filename or folder).relative_to(self.root)
             raise _unreadable(path.as_posix(), "a folder that can be listed", _said(error)) from error
@@ -73,18 +74,18 @@ class FolderFiles:
             raise _unreadable(path, "a file that can be read", _said(error)) from error
 
 
-def _files_below(folder: Path, above: frozenset[str] = frozenset()) -> Iterator[Path]:
+def _files_below(folder: str, above: frozenset[str] = frozenset()) -> Iterator[str]:
     """The files that are not hidden. Links are followed, except to a folder ``above``."""
     real = os.path.realpath(folder)
     if real in above:
         return
-    for path in sorted(folder.iterdir()):
-        if _is_hidden(path.name):
+    for entry in os.scandir(folder):
+        if _is_hidden(entry.name):
             continue
-        if path.is_dir():
-            yield from _files_below(path, above | {real})
+        if entry.is_dir():
+            yield from _files_below(entry.path, above | {real})
         else:
-            yield path
+            yield entry.path
 
 
 def _said(error: OSError) -> str:

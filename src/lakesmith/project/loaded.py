@@ -6,20 +6,20 @@ that takes values from the environment, is never cached: secrets are not written
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from lakesmith import limits
-from lakesmith.cache import Cache
+from lakesmith.cache import Cache, decoded, encoded
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project import definitions
 from lakesmith.project.definitions import Project, TableName
 from lakesmith.project.files import ProjectFiles
+from lakesmith.quality import model
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def _by_place(problem: Problem) -> tuple[str, int, str, str]:
 
 _KINDS: Final[dict[str, Any]] = {
     each.__name__: each
-    for each in (LoadedProject, frozenset, *vars(definitions).values())
+    for each in (LoadedProject, frozenset, *vars(definitions).values(), *vars(model).values())
     if isinstance(each, type)
 }
 """What a project is made of: what its definitions are, and what they are made of."""
@@ -72,7 +72,7 @@ def load_cached(
     loaded = _parse(recorded, target, environ)
     if not loaded.problems and not loaded.uses_environment:
         texts = recorded.texts
-        cache.save(key, (_fingerprint(files, texts), tuple(sorted(texts)), _encoded(loaded)))
+        cache.save(key, (_fingerprint(files, texts), tuple(sorted(texts)), encoded(loaded)))
     return loaded
 
 
@@ -112,7 +112,7 @@ def _kept(value: Any, files: ProjectFiles) -> LoadedProject | None:
         texts = {name: files.read(name) for name in names}
     except ProjectError:
         return None
-    found = _decoded(loaded) if fingerprint == _fingerprint(files, texts) else None
+    found = decoded(loaded, _KINDS) if fingerprint == _fingerprint(files, texts) else None
     return found if isinstance(found, LoadedProject) else None
 
 
@@ -126,27 +126,3 @@ def _code() -> str:
     """Returns the state of the code that reads projects."""
     files = (file for folder in _CODE for file in sorted(folder.glob("*.py")))
     return str([(file.name, stat.st_mtime_ns, stat.st_size) for file in files if (stat := file.stat())])
-
-
-def _encoded(value: Any) -> Any:
-    kind = type(value)
-    if is_dataclass(value):
-        return {"is": kind.__name__, **{f.name: _encoded(getattr(value, f.name)) for f in fields(value)}}
-    if isinstance(value, Path):
-        return {"is": "Path", "value": str(value)}
-    if isinstance(value, enum.Enum):
-        return {"is": kind.__name__, "value": value.value}
-    if isinstance(value, frozenset):
-        return {"is": "frozenset", "value": tuple(map(_encoded, sorted(value)))}
-    return tuple(map(_encoded, value)) if isinstance(value, tuple) else value
-
-
-def _decoded(data: Any) -> Any:
-    if isinstance(data, tuple):
-        return tuple(map(_decoded, data))
-    if not isinstance(data, dict):
-        return data
-    parts = {name: _decoded(part) for name, part in data.items() if name != "is"}
-    kind = _KINDS[data["is"]]
-    has_parts = is_dataclass(kind)
-    return kind(**parts) if has_parts else kind(parts["value"])

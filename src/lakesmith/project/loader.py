@@ -8,14 +8,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from pydantic import BaseModel
 
 from lakesmith.errors import Problem, ProjectError
-from lakesmith.project.definitions import FullExport, Project, TableDefinition, TableName, Target
-from lakesmith.project.files import FolderFiles, ProjectFiles
+from lakesmith.project.definitions import (
+    FullExport,
+    Project,
+    TableDefinition,
+    TableName,
+    Target,
+    export_problems,
+)
+from lakesmith.project.files import ProjectFiles
 from lakesmith.project.keyed import export_of_source
 from lakesmith.project.layout import Draft, Layout, TableFiles, layout
 from lakesmith.project.loaded import LoadedProject, sorted_problems
@@ -29,10 +35,10 @@ _FIXED_BY_DEFAULTS: Final = frozenset({"LS104", "LS121"})
 """Missing settings may be in a file of defaults: these are reported only if all such files could be read."""
 
 
-def load_project(
-    root: Path, target: str | None = None, environ: Mapping[str, str] = os.environ
+def parse_project(
+    files: ProjectFiles, target: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> LoadedProject:
-    """Reads the project in the folder ``root`` for ``target`` (None: its default target).
+    """Reads the project in ``files`` for ``target`` (None: its default target).
 
     A wrong project raises nothing: ``problems`` has every problem, sorted by place. No code of the project is
     run. LS101 a file cannot be read or parsed; LS102 a duplicate key; LS103 an unknown setting; LS104 a
@@ -41,11 +47,6 @@ def load_project(
     LS114 a column type; LS115 a partition field; LS116, LS117 a Python query; LS119 no project; LS120 an
     unknown target; LS124 an unknown other catalog; LS18x rules.
     """
-    return parse_project(FolderFiles(root.absolute()), target, environ)
-
-
-def parse_project(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) -> LoadedProject:
-    """Returns the project in ``files``; see load_project."""
     problems: list[Problem] = []
     try:
         header = read_header(files, target, environ)
@@ -65,6 +66,7 @@ def parse_project(files: ProjectFiles, target: str | None, environ: Mapping[str,
     tables = _Tables(files, header, found, problems).definitions()
     if header is not None:
         problems += unknown_catalogs(tables, header.target)
+    problems += export_problems(tables)
     uses_environment = header is not None and header.uses_environment
     return LoadedProject(
         _project(files, header, tables), sorted_problems(problems), declared, uses_environment
@@ -77,7 +79,16 @@ def _project(files: ProjectFiles, header: Header | None, tables: tuple[TableDefi
     variables = tuple(sorted(header.variables.items()))
     reached = tuple(_with_store(table, header.target) for table in tables)
     return Project(
-        files.root, header.name, header.target, reached, variables, header.keep_warm_seconds, header.secrets
+        files.root,
+        header.name,
+        header.target,
+        reached,
+        variables,
+        header.keep_warm_seconds,
+        header.secrets,
+        header.alerts,
+        header.checks,
+        header.ui,
     )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, ClassVar, Literal
 
 from lakesmith.errors import Place, Problem, ProjectError, did_you_mean
+from lakesmith.project.alerting import alert_problems
 from lakesmith.project.declaring import NAME_PATTERN, Name, Scalar, VariableName, duration, setting
-from lakesmith.project.definitions import Naming, Target
+from lakesmith.project.definitions import Alerts, Deployment, Naming, Schedule, Target, WebPage
 from lakesmith.project.files import PROJECT_FILE, ProjectFiles
+from lakesmith.project.schedules import SCHEDULE_FORMS, schedule_of
 from lakesmith.project.variables import Filler
 from lakesmith.project.written import Level, defaults_model, meant, model_of, validated, values_of
 from lakesmith.project.yaml_reader import Document, YamlPath, read_yaml
@@ -39,6 +41,18 @@ class CatalogForm:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineForm:
+    """What is done with Spark between commands."""
+
+    keep_warm: float | None = setting(
+        None, form=str, read=duration(expected="a number and a unit: 30 seconds, 5 minutes, 0 seconds")
+    )
+    """How long a command leaves Spark running, so that the next one starts at once; `0 seconds`: not at all.
+    Default: 10 minutes in a terminal; without a terminal (cron, services), Spark ends. Where `CI` is set, it
+    always ends. `lakesmith stop` ends it."""
+
+
+@dataclass(frozen=True, slots=True)
 class TargetForm:
     """Where a project runs."""
 
@@ -54,20 +68,21 @@ class TargetForm:
     other_catalogs: Mapping[str, CatalogForm] = setting(form=dict[Name, CatalogForm], usual={})
     """Other catalogs, by the names that `external: {catalog: NAME}` refers to, with the same settings as
     `catalog`: see [external tables](../external.md)."""
+    engine: EngineForm | None = setting(None)
+    """What is done with Spark between commands on this target, in place of the project's `engine`."""
+    deploy: Deployment | None = setting(None)
+    """What `lakesmith deploy` writes for it: see [deploy](../deploy.md)."""
+    recover_from: str | None = setting(None)
+    """The target whose lake `lakesmith recover` brings here: this target's buckets are copies of that one's.
+    See [recovery](../recovery.md)."""
 
 
 @dataclass(frozen=True, slots=True)
-class EngineForm:
-    """What is done with Spark between commands."""
+class ChecksForm:
+    """When the rules of all tables are checked apart from loading."""
 
-    keep_warm: float = setting(
-        usual="10 minutes",
-        form=str,
-        read=duration(expected="a number and a unit: 30 seconds, 5 minutes, 0 seconds"),
-    )
-    """How long a command in a terminal leaves Spark running, so that the next one starts at once; `0
-    seconds`: not at all. Without a terminal, and where `CI` is set, Spark always ends. `lakesmith stop`
-    ends it."""
+    schedule: Schedule | None = setting(None, form=SCHEDULE_FORMS, read=schedule_of)
+    """When `lakesmith up` does what `lakesmith check` does: a cron expression or `{every: 6h}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +100,12 @@ class ProjectForm:
     """Values for `${vars.NAME}` in table files, SQL and `targets`."""
     engine: EngineForm | None = setting(None)
     """What is done with Spark between commands."""
+    alerts: Alerts | None = setting(None)
+    """Who is notified of failures, stale tables and bad rows: see [alerts](../alerts.md)."""
+    checks: ChecksForm | None = setting(None)
+    """When all rules are checked apart from loading: see [quality](../quality.md)."""
+    ui: WebPage | None = setting(None)
+    """How the web page is served: see [the page](../page.md)."""
     defaults: Any = setting(None, form=defaults_model())
     """Settings of all tables, see `_defaults.yaml`."""
 
@@ -99,7 +120,10 @@ class Header:
     secrets: tuple[str, ...]
     uses_environment: bool
     defaults: Level | None
-    keep_warm_seconds: float
+    keep_warm_seconds: float | None
+    alerts: Alerts | None = None
+    checks: Schedule | None = None
+    ui: WebPage = field(default_factory=WebPage)
 
 
 def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, str]) -> Header:
@@ -128,14 +152,22 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
         problems = (*named.problems, *filler.problems, *masked)
         raise ProjectError(problems) from None
     wrong: list[Problem] = []
-    engine = Level(document, model).below("engine")
-    warm = values_of(EngineForm, [engine], wrong) if engine else {}
+    alerts = _alerts(model, document, wrong)
+    whole = Level(document, model)
+    engines = [whole.below("engine"), _engine_of_target(document, model, chosen)]
+    warm = values_of(EngineForm, [level for level in reversed(engines) if level], wrong)
+    checks = (
+        values_of(ChecksForm, [below], wrong) if (below := Level(document, model).below("checks")) else {}
+    )
+    deployment = _deployment(document, model, chosen, wrong)
+    ui = WebPage(**values_of(WebPage, [below], wrong)) if (below := whole.below("ui")) else WebPage()
     problems = (
         *named.problems,
         *filler.problems,
         *wrong,
         *_target_problems(model, document, chosen),
         *_local_problems(model, document),
+        *_recover_problems(model, document),
         *_namespace_problems(model, document),
         *_spark_problems(model, document),
     )
@@ -143,7 +175,36 @@ def read_header(files: ProjectFiles, target: str | None, environ: Mapping[str, s
         raise ProjectError(problems)
     uses_environment = bool(filler.used or named.used)
     header = _header(model, document, chosen, filler, uses_environment)
-    return replace(header, keep_warm_seconds=EngineForm(**warm).keep_warm)
+    header = replace(header, target=replace(header.target, deploy=deployment))
+    kept = EngineForm(**warm).keep_warm
+    schedule = ChecksForm(**checks).schedule
+    return replace(header, keep_warm_seconds=kept, alerts=alerts, checks=schedule, ui=ui)
+
+
+def _alerts(model: Any, document: Document, problems: list[Problem]) -> Alerts | None:
+    level = Level(document, model).below("alerts")
+    if level is None:
+        return None
+    values = values_of(Alerts, [level], problems)
+    if "channels" not in values:
+        return None
+    alerts = Alerts(**values)
+    problems += alert_problems(alerts, level.place, sorted({*model.targets} or {LOCAL}))
+    return alerts
+
+
+def _engine_of_target(document: Document, model: Any, chosen: str) -> Level | None:
+    settings = model.targets.get(chosen)
+    return Level(document, settings, ("targets", chosen)).below("engine") if settings else None
+
+
+def _deployment(document: Document, model: Any, chosen: str, problems: list[Problem]) -> Deployment | None:
+    settings = model.targets.get(chosen)
+    level = Level(document, settings, ("targets", chosen)).below("deploy") if settings else None
+    if level is None:
+        return None
+    values = values_of(Deployment, [level], problems)
+    return None if problems else Deployment(**values, place=level.place)
 
 
 def _header(model: Any, document: Document, chosen: str, filler: Filler, uses_environment: bool) -> Header:
@@ -166,6 +227,7 @@ def _target(name: str, settings: Any, document: Document) -> Target:
         spark=tuple(sorted((key, _text(value)) for key, value in settings.spark.items())),
         place=document.place("targets", name),
         naming=_naming(settings),
+        recover_from=settings.recover_from,
         others=tuple(
             _other(key, catalog, document.place("targets", name, "other_catalogs", key))
             for key, catalog in sorted(settings.other_catalogs.items())
@@ -205,6 +267,16 @@ def _target_problems(model: Any, document: Document, chosen: str) -> Iterator[Pr
             yield Problem(
                 "LS120", f"there is no target {name!r}", where, f"one of {', '.join(known)}", hint=hint
             )
+
+
+def _recover_problems(model: Any, document: Document) -> Iterator[Problem]:
+    for name, settings in model.targets.items():
+        lost = settings.recover_from if settings else None
+        others = sorted({*model.targets} - {name})
+        if lost is not None and lost not in others:
+            place = document.place("targets", name, "recover_from")
+            expected = f"one of {', '.join(others)}" if others else "another target"
+            yield Problem("LS120", f"there is no target {lost!r} to recover", place, expected)
 
 
 def _local_problems(model: Any, document: Document) -> Iterator[Problem]:

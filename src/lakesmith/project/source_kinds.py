@@ -89,8 +89,9 @@ class Source:
     is possible. Folders below it are searched as well."""
     format: FileFormat = setting(shared=True)
     """Format of the files. `tsv` is `csv` with a tab as its delimiter; `json` is one JSON object a line, or
-    objects over several lines, concatenated or in an array. Files that end in `.gz` are decompressed.
-    Default: by the ending of `pattern` or `path`."""
+    objects over several lines, concatenated or in an array; `cloudfront`, `alb`, `s3_access` and
+    `combined` are [logs](../logs.md). Files that end in `.gz` are decompressed. Default: by the ending of
+    `pattern` or `path`."""
     place: Place = given()
     pattern: str = setting("*", read=_file_name, min_length=1)
     """The file names to ingest, such as `*.csv`. Default: all. Names that begin with `.` or `_` or end in
@@ -102,7 +103,7 @@ class Source:
     on_new_column: OnNewColumn = setting(OnNewColumn.FAIL, shared=True)
     """What happens when a file has a column that the table lacks: `evolve` adds it to the table, `ignore`
     leaves it out with a notice, `fail` stops the run. Default: `fail` when the table declares its columns,
-    `evolve` when they are inferred."""
+    `evolve` when they are inferred and for logs."""
     on_changed_file: OnChangedFile = setting(OnChangedFile.FAIL, shared=True)
     """What happens when a file has changed after it was ingested: `fail` stops the run, `ignore` keeps the
     earlier rows, `replace` ingests the new content in place of the old. Default: `fail`."""

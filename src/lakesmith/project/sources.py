@@ -103,7 +103,10 @@ class SourceReader:
         self.problems.extend(
             wrong_export(values.get("snapshot"), level.document.place(*level.path, "snapshot"))
         )
-        options = {"delimiter": FORMATS[kind].delimiter, **values_of(CsvOptions, levels, self.problems)}
+        usual = {"delimiter": FORMATS[kind].delimiter, "comment": FORMATS[kind].comment}
+        options = {**usual, **values_of(CsvOptions, levels, self.problems)}
+        if FORMATS[kind].is_log:
+            values = {"on_new_column": OnNewColumn.EVOLVE, **values}
         if not self.columns:
             # Inferred columns follow the files, unless the source says otherwise.
             values = {"on_new_column": OnNewColumn.EVOLVE, "on_type_change": OnTypeChange.WIDEN, **values}

@@ -75,6 +75,13 @@ class OnBadRow(StrEnum):
     FAIL = "fail"
 
 
+class OnFailedRule(StrEnum):
+    """What a table rule that fails does to the batch."""
+
+    STOP = "stop"
+    WARN = "warn"
+
+
 class History(StrEnum):
     """How many versions of a key a table keeps."""
 
@@ -341,13 +348,6 @@ class AsOf(StrEnum):
     NOW = "now"
 
 
-class OnUnknown(StrEnum):
-    """What happens to a row without a match in a lookup as of arrival."""
-
-    KEEP = "keep"
-    HEAL = "heal"
-
-
 @dataclass(frozen=True, slots=True)
 class Lookup:
     """How a table is looked up."""
@@ -355,10 +355,6 @@ class Lookup:
     as_of: AsOf = setting()
     """`arrival`: rows keep the values that the looked-up table had when they arrived. `now`: a change there
     changes the matching rows, as with any other input."""
-    unknown: OnUnknown = setting(usual=OnUnknown.KEEP)
-    """With `arrival`, what happens to a row without a match: `keep` leaves the lookup's columns NULL for
-    ever, and counts it. `heal` is refused: a table of its own does that, see [unknown
-    products](../lookups.md#unknown-products). Default: `keep`."""
 
 
 TRANSFORMS: Final = ("years", "months", "days", "hours", "bucket", "truncate")

@@ -21,7 +21,6 @@ from lakesmith.project.definitions import (
     History,
     Maintenance,
     OnBadRow,
-    OnUnknown,
     PostgresSource,
     PythonQuery,
     Source,
@@ -38,7 +37,6 @@ from lakesmith.project.table_parts import PartitionProblem, partition_field
 from lakesmith.project.variables import Filler
 from lakesmith.project.windows import closed_windows, emit_of
 from lakesmith.project.written import Level, find, values_of
-from lakesmith.quality.dqdl import parse_rules
 from lakesmith.quality.model import Rule
 
 _READ_HERE: Final = frozenset(
@@ -135,22 +133,9 @@ class TableBuilder(DraftReader):
             if self.is_sourced:
                 place = self.draft.own.document.place("lookups", name)
                 self.problem("LS112", "lookups are for derived tables", place, expected="a query")
-            if settings.unknown is OnUnknown.HEAL:
-                self._no_healing(name)
             if settings.as_of is AsOf.ARRIVAL:
                 found.append(TableName.parse(name))
         return tuple(found)
-
-    def _no_healing(self, name: str) -> None:
-        """A table does not show which of its rows wait for a lookup, so finding them would mean reading all
-        rows."""
-        hint = (
-            "keep the looked-up key as a column, and fill in NULLs by a join with the current lookup,"
-            " in a table that reads this one: docs/lookups.md, Unknown products"
-        )
-        what = f"rows of {self.draft.files.name} that wait for {name} cannot be healed in place"
-        place = self.draft.own.document.place("lookups", name, "unknown")
-        self.problem("LS137", what, place, expected="unknown: keep", found="heal", hint=hint)
 
     def _settings_from(self) -> Iterator[tuple[str, Place]]:
         left_out = {"source", "external", *self._left_out()}
@@ -259,6 +244,8 @@ class TableBuilder(DraftReader):
         setting = self.find("rules")
         if setting is None:
             return ()
+        from lakesmith.quality.dqdl import parse_rules
+
         try:
             return parse_rules(setting.value, setting.text_place)
         except ProjectError as error:

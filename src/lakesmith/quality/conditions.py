@@ -3,231 +3,300 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
-from typing import cast
+from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
+from typing import Final, cast
 
+from lark import Token, Tree
+
+from lakesmith.quality.faults import Fault, Node, first_of, shown
 from lakesmith.quality.foreign import regex_problem
-from lakesmith.quality.model import Condition, Keyword, Kind, Operator
+from lakesmith.quality.model import Call, Condition, Keyword, Kind, Operator, Value
 from lakesmith.quality.predicate import MOST_DIGITS, digits_needed
-from lakesmith.quality.reading import VALUE_KEYWORDS, Fault, Reader, Token, raw_value, string_value
-
-OPERATORS = ("=", "!=", ">", ">=", "<", "<=", "between", "in", "matches", "not")
-"""The tokens a condition can begin with."""
-
-RESERVED = frozenset(OPERATORS) | {"and", "AND", "or", "OR", "where", "with", "labels"} | VALUE_KEYWORDS
-"""Words that name neither a rule type nor a column."""
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}( [AP]M)?")
-_UNKNOWN_CHARACTERS = {
-    "'": "strings and names are in double quotes",
-    "\u201c": 'use straight double quotes: "',
-    "\u201d": 'use straight double quotes: "',
-    '"': "close the string with a double quote",
-}
+_TIME = re.compile(r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?: (?P<half>[AP]M))?")
+_MINUTES: Final = {"minutes": 1, "hours": 60, "days": 1440}
+_BYTES: Final = {unit: 1024**power for power, unit in enumerate(("B", "KB", "MB", "GB", "TB"))}
+_EQUALITY: Final = frozenset({"=", "!=", "in", "not in"})
+
+MOST_EARLIER: Final = 100
+"""The most earlier metrics that ``last`` can ask for: they are in every progress record."""
+
+_ONE_OF: Final = ("avg", "median", "min", "max", "sum", "std")
+"""Functions of the list that ``last(k)`` is."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Value:
+class _Read:
     kind: str
-    text: str
+    value: Value
     token: Token
 
 
-def unexpected(token: Token, expected: str) -> Fault:
-    """Returns the fault that something else is expected here."""
-    if token.kind == "bad":
-        what = "a string is not closed" if token.text[0] == '"' else "a character that DQDL does not have"
-        return Fault("LS180", what, token, expected, token.shown, _UNKNOWN_CHARACTERS.get(token.text[0]))
-    if token.text == "]" and expected.startswith("a rule"):
-        return Fault("LS180", "a comma ends the list of rules", token, expected, "]", "remove the comma")
-    lower = token.text.lower()
-    hint = f"DQDL writes it in lower case: {lower}" if lower in RESERVED and lower != token.text else None
-    return Fault("LS180", "the rule cannot be read", token, expected, token.shown, hint)
+Constants = Mapping[str, tuple[Token, ...]]
+"""The tokens of the declared constants by name."""
 
 
-def condition(reader: Reader, *, lengths: bool) -> Condition:
-    """Reads a condition; ``lengths``: one of ColumnLength, which compares with numbers only.
+def string_value(token: Token) -> str:
+    r"""Returns a string token's text without quotes, with ``\"`` and ``\\`` resolved."""
+    return re.sub(r'\\(["\\])', r"\1", token[1:-1])
 
-    Raises:
-        Fault: something else is there, or the condition is not supported on single rows.
+
+def raw_value(token: Token) -> str:
+    r"""Returns the text of a string token in another language (a regular expression, SQL).
+
+    Only ``\"`` is resolved. Every other backslash belongs to that language, as in AWS Glue: ``"\d+"`` is the
+    expression ``\d+``.
     """
-    first = reader.now
-    operator = _operator(reader)
+    return re.sub(r'\\(["\\])', lambda match: '"' if match[1] == '"' else match[0], token[1:-1])
+
+
+def constant(tree: Node, constants: Constants) -> tuple[Token, ...]:
+    """Returns the tokens of the constant that ``$name`` names. Raises Fault if it is not declared."""
+    name = tree.children[1]
+    if name not in constants:
+        expected = ", ".join(constants) or "a declaration before the rules: name = ..."
+        raise Fault("LS185", f"the constant ${name} is not declared", name, expected)
+    return constants[name]
+
+
+def condition(tree: Node, constants: Constants, zone: str | None) -> Condition:
+    """Returns a condition; ``zone``: the time zone of its times of day. Raises Fault LS185."""
+    first = first_of(tree)
+    operator = _operator(tree)
     if operator.endswith("matches"):
-        found = _regex(reader, operator)
-    else:
-        found = _condition(operator, _values(reader, operator))
-    if lengths and (found.kind != "number" or found.keywords):
-        hint = "NULL has the length 0" if "NULL" in found.keywords else None
-        raise Fault("LS185", "ColumnLength is compared with numbers only", first, found=operator, hint=hint)
-    return found
+        return _regex(operator, tree.children[-1])
+    read = [each for part in tree.children for each in _values(part, constants)]
+    return _condition(operator, read, first, zone)
 
 
-def _operator(reader: Reader) -> Operator:
-    token = reader.now
-    if not reader.sees(*OPERATORS):
-        raise unexpected(token, "a condition: one of " + " ".join(OPERATORS))
-    negated = "not " if reader.took("not") else ""
-    if negated and not reader.sees("between", "in", "matches"):
-        raise unexpected(reader.now, "not between, not in or not matches")
-    return cast(Operator, negated + reader.take().text)
+def _operator(tree: Node) -> Operator:
+    words = [str(child) for child in tree.children if isinstance(child, Token)]
+    negated = words[0] == "not"
+    if words[0] == "!":
+        return "!="
+    return cast(Operator, " ".join(words[:2]) if negated else words[0])
 
 
-def _regex(reader: Reader, operator: Operator) -> Condition:
-    token = reader.take()
-    if token.kind != "string":
-        raise unexpected(token, "a regular expression in double quotes")
+def _regex(operator: Operator, token: Token) -> Condition:
     wrong = regex_problem(raw_value(token))
     if wrong:
-        raise Fault("LS185", f"the regular expression is not valid: {wrong}", token, found=token.shown)
+        raise Fault("LS185", f"the regular expression is not valid: {wrong}", token, found=shown(token))
     return Condition(operator, "text", (raw_value(token),))
 
 
-def _values(reader: Reader, operator: Operator) -> list[_Value]:
-    if operator.endswith("between"):
-        low = _value(reader)
-        if not reader.took("and", "AND"):
-            raise unexpected(reader.now, "`and` and the upper bound")
-        return [low, _value(reader)]
-    return _list(reader) if operator.endswith("in") else [_value(reader)]
+_TEXTS: Final = ("STRING", "NULL", "EMPTY", "WHITESPACES_ONLY")
 
 
-def _list(reader: Reader) -> list[_Value]:
-    if not reader.took("["):
-        _refuse_variable(reader)
-        raise unexpected(reader.now, 'a list of values: ["a", "b"]')
-    values = [_value(reader)]
-    while reader.took(","):
-        values.append(_value(reader))
-    if not reader.took("]"):
-        raise unexpected(reader.now, "a comma and another value, or the ] that closes the list")
-    return values
+def _values(part: Node | Token, constants: Constants) -> Iterator[_Read]:
+    if isinstance(part, Token):
+        if part.type in (*_TEXTS, "NUMBER"):
+            yield _plain(part)
+    elif part.data == "list":
+        yield from (each for child in part.children for each in _values(child, constants))
+    elif part.data == "reference":
+        yield from map(_plain, constant(part, constants))
+    elif part.data == "date":
+        yield _Read("date", Call("now", (_offset(part),)), first_of(part))
+    elif part.data == "amount":
+        yield _amount(part)
+    else:
+        yield _Read("number", _number(part), first_of(part))
 
 
-def _value(reader: Reader) -> _Value:
-    _refuse_variable(reader)
-    _refuse_expression(reader)
-    token = reader.now
-    if token.kind == "string":
-        return _Value("text", string_value(token), reader.take())
-    if token.kind == "word" and token.text in VALUE_KEYWORDS | {word.lower() for word in VALUE_KEYWORDS}:
-        return _Value("keyword", token.text.upper(), reader.take())
-    return _number(reader)
+def _plain(token: Token) -> _Read:
+    if token.type == "STRING":
+        return _Read("text", string_value(token), token)
+    if token.type == "NUMBER":
+        return _Read("number", _without_zeros(token), token)
+    return _Read("keyword", token.upper(), token)
 
 
-def _number(reader: Reader) -> _Value:
-    sign = "-" if reader.took("-") else ""
-    token = reader.now
-    if token.kind != "number":
-        raise unexpected(token, "a number, a string in double quotes, NULL, EMPTY or WHITESPACES_ONLY")
-    reader.take()
-    if reader.sees("+", "-", "*", "/"):
-        raise Fault("LS183", "arithmetic is not supported in conditions", token, hint="write the result")
-    return _Value("number", sign + _plain(token.text), token)
-
-
-def _plain(number: str) -> str:
+def _without_zeros(number: str) -> str:
     whole, point, fraction = number.partition(".")
     return (whole.lstrip("0") or "0") + point + fraction
 
 
-def _refuse_variable(reader: Reader) -> None:
-    if reader.sees("$"):
-        raise Fault("LS183", "variables are not supported", reader.now, hint="write the values in the rule")
+def _offset(tree: Node) -> str:
+    amounts = list(tree.find_data("amount"))
+    if not amounts:
+        return "0"
+    found = _amount(amounts[0])
+    if found.kind != "duration":
+        raise Fault("LS185", "a size cannot be added to a time", found.token, "days, hours or minutes")
+    sign = "-" if "-" in tree.children else ""
+    return f"{sign}{found.value}"
 
 
-def _refuse_expression(reader: Reader) -> None:
-    token = reader.now
-    inner = reader.peek(1) if reader.sees("(") else token
-    if token.kind == "word" and reader.peek(1).text == "(":
-        reader.take()
-    if not reader.sees("("):
-        return
-    reader.skip_parentheses()
-    if inner.text == "now":
-        hint = "compare with a fixed date, or filter by time in the query"
-        raise Fault("LS184", "now() changes with time: a rebuild would give another result", inner, hint=hint)
-    what = "functions, dynamic rules and arithmetic are not supported in conditions"
-    raise Fault("LS183", what, inner, found=inner.shown, hint="write a fixed value")
+def _amount(tree: Node) -> _Read:
+    number, unit = tree.children
+    if "." in number:
+        raise Fault("LS185", f"{number} {unit} is not a whole number", number, "a whole number")
+    kind, factor = ("size", _BYTES[unit]) if unit in _BYTES else ("duration", _MINUTES[unit])
+    return _Read(kind, str(int(number) * factor), number)
 
 
-def _condition(operator: Operator, values: Sequence[_Value]) -> Condition:
-    keywords = frozenset(cast(Keyword, value.text) for value in values if value.kind == "keyword")
-    plain = [value for value in values if value.kind != "keyword"]
-    kind = _common_kind(plain, keywords)
-    _check_order(operator, kind, values)
-    _check_keywords(kind, values)
-    _check_digits(kind, plain)
-    return Condition(operator, kind, tuple(dict.fromkeys(value.text for value in plain)), keywords)
+def _number(tree: Node | Token) -> Value:
+    """Returns a number as written; the result of arithmetic, if it is known."""
+    if isinstance(tree, Token):
+        if tree.type != "NUMBER":
+            raise Fault("LS185", "NULL is not a number to calculate with", tree)
+        return _without_zeros(tree)
+    parts = tree.children
+    if tree.data == "group":
+        return _number(parts[1])
+    if tree.data == "negative":
+        return "-" + _without_zeros(parts[1])
+    if tree.data == "call":
+        return _call(tree)
+    left, operator, right = _number(parts[0]), parts[1], _number(parts[2])
+    if isinstance(left, Call) or isinstance(right, Call):
+        return Call(str(operator), (left, right))
+    return _calculated(left, operator, right)
 
 
-def _common_kind(values: Sequence[_Value], keywords: frozenset[Keyword]) -> Kind:
-    kinds = {value.kind for value in values}
-    if len(kinds) > 1:
-        what = "numbers and strings are mixed in one condition"
-        raise Fault("LS185", what, values[0].token, found=", ".join(value.token.shown for value in values))
-    if kinds == {"number"}:
-        return "number"
-    # As in DQDL a string that looks like a date is one; beside other strings it can only be a string.
-    if values and keywords <= {"NULL"} and all(_DATE.fullmatch(value.text) for value in values):
-        _check_dates(values)
-        return "date"
-    return "text"
-
-
-def _check_dates(values: Sequence[_Value]) -> None:
-    for value in values:
+def _calculated(left: str, operator: Token, right: str) -> str:
+    with localcontext(prec=28) as context:
+        context.traps[DivisionByZero] = context.traps[InvalidOperation] = True
+        one, other = Decimal(left), Decimal(right)
         try:
-            date.fromisoformat(value.text)
-        except ValueError as error:
-            raise Fault(
-                "LS185", "a date that no calendar has", value.token, "YYYY-MM-DD", value.text
-            ) from error
+            found = {"+": lambda: one + other, "-": lambda: one - other, "*": lambda: one * other}.get(
+                operator, lambda: one / other
+            )()
+        except (DivisionByZero, InvalidOperation) as error:
+            raise Fault("LS185", "a division by zero", operator, found=f"{left} / {right}") from error
+        return f"{found:f}"
 
 
-def _check_order(operator: Operator, kind: Kind, values: Sequence[_Value]) -> None:
-    if operator in {"=", "!=", "in", "not in"}:
-        return
-    first, last = values[0], values[-1]
-    keyword = next((value for value in values if value.kind == "keyword"), None)
-    if keyword:
-        what = f"{keyword.text} has no order: it can stand with =, !=, in and not in only"
-        raise Fault("LS185", what, keyword.token, found=operator)
-    if kind == "text":
-        raise _no_order(operator, first)
-    if len(values) == 2 and not (_rank(kind, first) < _rank(kind, last)):
-        what = "no value is between the bounds: the lower has to be below the upper one"
-        raise Fault("LS185", what, first.token, found=f"{first.text} and {last.text}")
+def _call(tree: Node) -> Value:
+    name = tree.children[0]
+    parts = [
+        child for child in tree.children[2:] if isinstance(child, Tree) or child.type in ("NUMBER", "NULL")
+    ]
+    arguments = tuple(map(_number, parts))
+    if name == "last":
+        return Call("last", (_how_many(name, arguments),))
+    if name == "abs" and len(arguments) == 1:
+        return arguments[0].removeprefix("-") if isinstance(arguments[0], str) else Call("abs", arguments)
+    if name == "index" and len(arguments) == 2:
+        return _indexed(name, arguments)
+    if name in _ONE_OF and arguments:
+        return Call(str(name), arguments)
+    expected = "last(k), abs(x), index(last(k), i), or one of avg, median, min, max, sum, std of last(k)"
+    what = f"{name}({len(arguments)} values) is not a function of DQDL's dynamic rules"
+    raise Fault("LS185", what, name, expected)
 
 
-def _rank(kind: Kind, value: _Value) -> Decimal:
-    return Decimal(value.text if kind == "number" else value.text.replace("-", ""))
+def _how_many(name: Token, arguments: tuple[Value, ...]) -> str:
+    (many,) = arguments or ("1",) if len(arguments) < 2 else (Call("last"),)
+    if isinstance(many, str) and many.isdigit() and 1 <= int(many) <= MOST_EARLIER:
+        return many
+    raise Fault("LS185", "last(k) takes a whole number of earlier runs", name, f"1 to {MOST_EARLIER}")
 
 
-def _no_order(operator: Operator, value: _Value) -> Fault:
-    if _TIME.fullmatch(value.text):
-        what = f"{value.token.shown} is a time of the present day: a rebuild would give another result"
-        return Fault("LS184", what, value.token, hint="filter by time in the query")
-    expected = 'a number, or a date as "YYYY-MM-DD"'
-    hint = "numbers have no quotes; strings can be compared with =, !=, in and matches"
-    return Fault(
-        "LS185", f"{operator} does not compare strings", value.token, expected, value.token.shown, hint
+def _indexed(name: Token, arguments: tuple[Value, ...]) -> Call:
+    earlier, at = arguments
+    if isinstance(earlier, Call) and earlier.name == "last" and isinstance(at, str) and at.isdigit():
+        if int(at) < int(cast(str, earlier.arguments[0])):
+            return Call("index", arguments)
+        raise Fault("LS185", f"index {at} is beyond last({earlier.arguments[0]}); the newest is 0", name)
+    raise Fault("LS185", "index takes last(k) and a whole number", name, "index(last(3), 0)")
+
+
+def _condition(operator: Operator, read: Sequence[_Read], first: Token, zone: str | None) -> Condition:
+    keywords = frozenset(cast(Keyword, each.value) for each in read if each.kind == "keyword")
+    plain = [each for each in read if each.kind != "keyword"]
+    kind = _common_kind(operator, plain, keywords)
+    if kind == "date":
+        plain = [_as_date(each, zone) for each in plain]
+    _check_order(operator, kind, read, plain)
+    _check_keywords(kind, read)
+    _check_lists(plain)
+    values = tuple(dict.fromkeys(each.value for each in plain))
+    _check_digits(kind, values, first)
+    return Condition(
+        operator, kind, values if operator in _EQUALITY else tuple(e.value for e in plain), keywords
     )
 
 
-def _check_keywords(kind: Kind, values: Sequence[_Value]) -> None:
-    odd = next((value for value in values if value.text in {"EMPTY", "WHITESPACES_ONLY"}), None)
-    if kind == "number" and odd:
-        raise Fault("LS185", f"{odd.text} is a keyword for strings", odd.token, found="numbers beside it")
+def _common_kind(operator: Operator, values: Sequence[_Read], keywords: frozenset[Keyword]) -> Kind:
+    kinds = {each.kind for each in values}
+    texts = [str(each.value) for each in values if each.kind == "text"]
+    # As in DQDL a string that looks like a date is one; beside other strings it can only be a string.
+    dates = keywords <= {"NULL"} and all(map(_DATE.fullmatch, texts))
+    times = operator not in _EQUALITY and all(
+        _DATE.fullmatch(text) or _TIME.fullmatch(text) for text in texts
+    )
+    if values and kinds <= {"text", "date"} and (dates or times):
+        return "date"
+    if len(kinds) > 1:
+        what = "numbers, strings and other values are mixed in one condition"
+        raise Fault("LS185", what, values[0].token, found=", ".join(shown(each.token) for each in values))
+    return cast(Kind, kinds.pop()) if kinds else "text"
 
 
-def _check_digits(kind: Kind, values: Sequence[_Value]) -> None:
-    if kind != "number":
+def _as_date(read: _Read, zone: str | None) -> _Read:
+    if isinstance(read.value, Call):
+        return read
+    if match := _TIME.fullmatch(read.value):
+        hour, minute, half = int(match["hour"]), int(match["minute"]), match["half"]
+        if minute > 59 or not (0 < hour < 13 if half else hour < 24):
+            raise Fault("LS185", "a time that no clock has", read.token, "9:30 AM or 21:30", read.value)
+        hour = hour % 12 + (12 if half == "PM" else 0) if half else hour
+        return _Read("date", Call("time", (str(60 * hour + minute), zone or "UTC")), read.token)
+    try:
+        date.fromisoformat(read.value)
+    except ValueError as error:
+        raise Fault("LS185", "a date that no calendar has", read.token, "YYYY-MM-DD", read.value) from error
+    return read
+
+
+def _check_order(operator: Operator, kind: Kind, read: Sequence[_Read], plain: Sequence[_Read]) -> None:
+    if operator in _EQUALITY:
         return
-    if sum(digits_needed([value.text for value in values])) > MOST_DIGITS:
+    if keyword := next((each for each in read if each.kind == "keyword"), None):
+        what = f"{keyword.value} has no order: it can stand with =, !=, in and not in only"
+        raise Fault("LS185", what, keyword.token, found=operator)
+    if kind == "text":
+        expected = 'a number, or a date as "YYYY-MM-DD"'
+        hint = "numbers have no quotes; strings can be compared with =, !=, in and matches"
+        what = f"{operator} does not compare strings"
+        raise Fault("LS185", what, read[0].token, expected, shown(read[0].token), hint)
+    low, high = plain[0].value, plain[-1].value
+    if len(plain) == 2 and isinstance(low, str) and isinstance(high, str) and not _rank(low) < _rank(high):
+        what = "no value is between the bounds: the lower has to be below the upper one"
+        raise Fault("LS185", what, read[0].token, found=f"{low} and {high}")
+
+
+def _rank(value: str) -> Decimal:
+    return Decimal(value.replace("-", "") if _DATE.fullmatch(value) else value)
+
+
+def _check_keywords(kind: Kind, read: Sequence[_Read]) -> None:
+    odd = next((each for each in read if each.value in {"EMPTY", "WHITESPACES_ONLY"}), None)
+    if kind == "number" and odd is not None and odd.kind == "keyword":
+        raise Fault("LS185", f"{odd.value} is a keyword for strings", odd.token, found="numbers beside it")
+
+
+def _check_lists(read: Sequence[_Read]) -> None:
+    for each in read:
+        if isinstance(each.value, Call) and _is_list(each.value):
+            hint = f"choose from them: avg({each.token}(k)) or index({each.token}(k), 0)"
+            raise Fault("LS185", "last(k) gives several values here", each.token, "one value", hint=hint)
+
+
+def _is_list(call: Call) -> bool:
+    if call.name == "last":
+        return call.arguments != ("1",)
+    takes_lists = call.name in (*_ONE_OF, "index")
+    return not takes_lists and any(isinstance(each, Call) and _is_list(each) for each in call.arguments)
+
+
+def _check_digits(kind: Kind, values: Sequence[Value], first: Token) -> None:
+    fixed = [value for value in values if isinstance(value, str)]
+    if kind == "number" and fixed and sum(digits_needed(fixed)) > MOST_DIGITS:
         what = f"the numbers need more than {MOST_DIGITS} digits"
-        raise Fault("LS185", what, values[0].token, found=", ".join(value.text for value in values))
+        raise Fault("LS185", what, first, found=", ".join(fixed))

@@ -8,6 +8,7 @@ the rest when it analyses the predicate.
 from __future__ import annotations
 
 import re
+import warnings
 
 _SQL_TOKEN = re.compile(
     r"""
@@ -30,6 +31,8 @@ UNREPEATABLE = "a rebuild would give another result"
 """The reason why nothing in a rule may change with time or chance."""
 
 _UNBALANCED = ("unterminated character set", "missing ), unterminated subpattern", "unbalanced parenthesis")
+
+_FAILING_CALLS = frozenset({"raise_error", "assert_true"})
 
 
 def where_problem(sql: str) -> str | None:
@@ -56,6 +59,8 @@ def _token_problem(match: re.Match[str]) -> str | None:
         return "has a subquery, which reads more than a single row"
     if word in (_UNREPEATABLE_CALLS if kind == "call" else _CLOCK_WORDS):
         return f"uses {word}: {UNREPEATABLE}"
+    if kind == "call" and word in _FAILING_CALLS:
+        return f"uses {word}, which is no condition of a row: it ends the batch"
     return None
 
 
@@ -66,7 +71,11 @@ def regex_problem(pattern: str) -> str | None:
     because the two languages agree on these.
     """
     try:
-        re.compile(pattern)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            re.compile(pattern)
     except re.error as error:
         return error.msg if error.msg in _UNBALANCED else None
+    except (OverflowError, RecursionError):
+        return None
     return None

@@ -1,8 +1,4 @@
-"""The intake process, which ``up`` starts, watches and ends.
-
-``up`` opens the port and passes it on: a port in use is known at once, and connections wait while an intake
-is replaced.
-"""
+"""The intake process, which ``up`` starts, watches and ends."""
 
 from __future__ import annotations
 
@@ -12,9 +8,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -24,15 +17,14 @@ from pathlib import Path
 from typing import Final
 
 from lakesmith.errors import EnvironmentProblem, UsageError
+from lakesmith.serve.intake.segments import JOURNALS
+from lakesmith.serve.kept_process import KeptProcess, open_port
 from lakesmith.serve.state import IntakeState
 
 _PATIENCE_SECONDS: Final = 15.0
 """Seconds that the intake may take to seal its events."""
-_SETTLED_SECONDS: Final = 10.0
-"""Seconds; an intake that ended sooner is replaced after a pause, which doubles each time."""
-_FIRST_PAUSE: Final = 0.5
-_LONGEST_PAUSE: Final = 30.0
-_WAITING_CONNECTIONS: Final = 2048
+_SEALING_SECONDS: Final = 0.25
+"""Seconds that a run waits for segments of what is written; what comes later is for the next run."""
 
 
 def listen(host: str, port: int, folders: Iterable[Path] = ()) -> list[socket.socket]:
@@ -43,35 +35,12 @@ def listen(host: str, port: int, folders: Iterable[Path] = ()) -> list[socket.so
     end = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
-            return _listen(host, port)
+            return open_port(host, port)
         except OSError as error:
             is_ours = error.errno == errno.EADDRINUSE and any(map(_is_written, folders))
             if not is_ours or time.monotonic() > end:
                 raise _no_port(host, port, error) from None
         time.sleep(0.1)
-
-
-def _listen(host: str, port: int) -> list[socket.socket]:
-    opened: list[socket.socket] = []
-    try:
-        for family, kind, protocol, _, address in socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        ):
-            opened.append(socket.socket(family, kind, protocol))
-            _bind(opened[-1], address)
-    except OSError:
-        for each in opened:
-            each.close()
-        raise
-    return opened
-
-
-def _bind(opened: socket.socket, address: tuple[object, ...]) -> None:
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if opened.family is socket.AF_INET6:
-        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-    opened.bind(address)
-    opened.listen(_WAITING_CONNECTIONS)
 
 
 def _is_written(folder: Path) -> bool:
@@ -112,79 +81,45 @@ class IntakeProcess:
     """
 
     def __init__(self, command: Sequence[str], notice: Callable[[IntakeState, Sequence[str]], None]) -> None:
-        self._command = [sys.executable, "-m", "lakesmith.serve.server", *command]
+        command = ["lakesmith.serve.server", *command]
+        self._process = KeptProcess(command, "up-intake", self._follow, self._on_end, _PATIENCE_SECONDS)
         self._notice = notice
         self._state = IntakeState()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._sockets: Sequence[socket.socket] = ()
         self._has_ended = False
-        self._lock = threading.Lock()
-        self._is_ending = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="up-intake", daemon=True)
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, or of the last one."""
+        return self._process.pid
 
     def start(self, sockets: Sequence[socket.socket]) -> None:
         """Starts the process on sockets that listen."""
-        self._sockets = sockets
-        self._thread.start()
+        self._process.start(sockets)
+
+    def seal(self, folders: Iterable[Path]) -> None:
+        """Has the process make segments of the journals in ``folders``, and waits for them a moment."""
+        journals = [path for folder in folders for path in folder.glob(JOURNALS)]
+        # Before it takes events it would not know the signal.
+        if not self._state.is_taking or not journals:
+            return
+        self._process.tell(signal.SIGUSR1)
+        end = time.monotonic() + _SEALING_SECONDS
+        while any(path.exists() for path in journals) and time.monotonic() < end:
+            time.sleep(_SEALING_SECONDS / 50)
 
     def end(self) -> None:
         """Ends the process, which seals its events first."""
-        with self._lock:
-            self._is_ending.set()
-        if self._process is not None:
-            self._process.terminate()
-            self._thread.join(_PATIENCE_SECONDS)
-            if self._process.poll() is None:
-                self._process.kill()
-            self._process.wait()
-        for each in self._sockets:
-            each.close()
+        self._process.end()
 
-    def _keep(self) -> None:
-        pause = 0.0
-        while not self._is_ending.wait(pause):
-            began = time.monotonic()
-            how = self._live()
-            if self._is_ending.is_set():
-                return
-            is_early = time.monotonic() - began < _SETTLED_SECONDS
-            pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE) if is_early else 0.0
-            self._has_ended = True
-            line = f"the intake ended ({how}); it is started again, and what is sent meanwhile waits"
-            self._put(replace(self._state, is_taking=False, troubles={}), line)
+    def _on_end(self, how: str) -> None:
+        self._has_ended = True
+        line = f"the intake ended ({how}); it is started again, and what is sent meanwhile waits"
+        self._put(replace(self._state, is_taking=False, troubles={}), line)
 
-    def _live(self) -> str:
-        """Runs the process to its end; returns how it ended, in words."""
-        try:
-            process = self._start()
-        except OSError as error:
-            return f"it cannot be started: {error}"
-        if process is None:
-            return ""
-        self._follow(process)
-        return _how(process.wait())
-
-    def _start(self) -> subprocess.Popen[bytes] | None:
-        """Returns None if the process is not wanted any more."""
-        files = [each.fileno() for each in self._sockets]
-        command = [*self._command, *(f"--fd={file}" for file in files)]
-        with self._lock:
-            if self._is_ending.is_set():
-                return None
-            # Ctrl-C is for this process, which ends the intake after its last batch.
-            self._process = subprocess.Popen(
-                command, start_new_session=True, pass_fds=files, stdout=subprocess.PIPE
-            )
-            return self._process
-
-    def _follow(self, process: subprocess.Popen[bytes]) -> None:
-        """Follows the states that the process prints as JSON lines, until it ends."""
-        if process.stdout is None:
-            return
-        with process.stdout as lines:
-            for line in lines:
-                with suppress(ValueError, TypeError):
-                    self._change(IntakeState(**json.loads(line)))
+    def _follow(self, line: bytes) -> None:
+        """Follows the states that the process prints as JSON lines."""
+        with suppress(ValueError, TypeError):
+            self._change(IntakeState(**json.loads(line)))
 
     def _change(self, state: IntakeState) -> None:
         before = self._state
@@ -201,18 +136,7 @@ class IntakeProcess:
 
     def _put(self, state: IntakeState, *lines: str) -> None:
         self._state = state
-        # ``up`` ends by itself if nobody reads its output; the intake is kept until then.
-        with suppress(OSError):
-            self._notice(state, lines)
-
-
-def _how(code: int) -> str:
-    """Returns how a process ended, in words."""
-    if code >= 0:
-        return f"exit code {code}"
-    with suppress(ValueError):
-        return signal.Signals(-code).name
-    return f"signal {-code}"
+        self._notice(state, lines)
 
 
 def require_server() -> None:

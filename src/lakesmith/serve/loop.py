@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.events import Listener, RunFailed, RunResult, TableFailed, TablePublished
-from lakesmith.execute.maintenance import Slice
-from lakesmith.execute.maintenance_result import MaintenanceResult
+from lakesmith.execute.maintenance import MaintenanceResult, Slice
 from lakesmith.serve.arrivals import Arrivals, Arrived, ready
 from lakesmith.serve.notices import (
     Batch,
+    Besides,
     Boarding,
+    Checked,
     Doing,
     Observer,
     batch_of,
+    checked_in_words,
     failure_in_words,
     maintained_in_words,
     missed_in_words,
@@ -27,7 +29,15 @@ from lakesmith.serve.notices import (
     table_states,
 )
 from lakesmith.serve.options import Pace
-from lakesmith.serve.retries import Failing, failed, without_parking
+from lakesmith.serve.orders import Orders
+from lakesmith.serve.retries import (
+    SPARK_IS_LOST,
+    Failing,
+    failed,
+    is_quiet,
+    is_stopped_by_rules,
+    without_parking,
+)
 from lakesmith.serve.schedule import (
     MAINTAINED,
     Due,
@@ -40,10 +50,7 @@ from lakesmith.serve.schedule import (
     write_firings,
 )
 from lakesmith.serve.state import LastRun, TableState, moment
-from lakesmith.serve.tables import Tables, Work, next_work
-
-_SPARK_IS_LOST: Final = frozenset({"LS602", "LS604"})
-"""Problems after which Spark's process is gone, or not reliable."""
+from lakesmith.serve.tables import CHECKS, Tables, Work, eased, next_work
 
 
 class Lake(Protocol):
@@ -62,6 +69,9 @@ class Lake(Protocol):
     def maintain(self, *select: str, give_way: Callable[[], bool]) -> MaintenanceResult:
         """Maintains tables that need it; ends between two pieces if ``give_way`` returns True."""
 
+    def check(self) -> Checked:
+        """Checks the rules of all tables."""
+
     def close(self) -> None:
         """Ends Spark."""
 
@@ -78,6 +88,9 @@ class Surroundings(Protocol):
     def tidy(self, result: RunResult) -> None:
         """Cleans up after a run."""
 
+    def alert(self, parked: Mapping[str, Problem], listener: Listener) -> None:
+        """Sends alerts about parked tables, and about those that are not parked any more."""
+
     def explain(self, error: Exception) -> Problem:
         """Returns the problem of an unforeseen error."""
 
@@ -92,7 +105,8 @@ class Clock:
 
 @dataclass
 class Loop:
-    """The loop. ``firings_file`` keeps the last firings; a file beside it keeps those of maintenance."""
+    """The loop. ``firings_file`` keeps the last firings; a file beside it keeps those of maintenance.
+    ``seal`` has the intake make segments of the events that it has written."""
 
     around: Surroundings
     arrivals: Arrivals
@@ -101,6 +115,7 @@ class Loop:
     firings_file: Path
     pace: Pace = field(default_factory=Pace)
     clock: Clock = Clock()
+    seal: Callable[[], None] = lambda: None
     project_changed: bool = False
     is_running: bool = False
     is_ending: bool = False
@@ -112,10 +127,18 @@ class Loop:
     _batches: dict[str, Batch] = field(default_factory=dict)
     _rounds: Rounds = field(default_factory=Rounds)
     _doing: Doing = field(init=False)
+    _besides: Besides = field(init=False)
     _nothing_runs: Failing | None = None
     _look_at: float = float("-inf")
     _begun: float = float("-inf")
     _is_first: bool = True
+    has_just_run: bool = False
+    """Whether the last look led to a run: what has arrived now arrived during it."""
+    _put_off: tuple[str, ...] = ()
+    _paused: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self._besides = Besides(self.observer)
 
     def start(self) -> None:
         """Reads the project and opens the lake. Raises LakesmithError."""
@@ -128,6 +151,11 @@ class Loop:
         """Ends Spark."""
         if self._lake is not None:
             self._lake.close()
+
+    @property
+    def lake(self) -> Lake | None:
+        """The lake that it runs in now."""
+        return self._lake
 
     def look(self) -> None:
         """Does what is due now."""
@@ -147,10 +175,17 @@ class Loop:
 
     def _work(self, now: float, everything: bool) -> None:
         waiting = self.arrivals.waiting()
-        arrived = ready(waiting, self.clock.now().timestamp())
+        self._follow_orders(now)
+        arrived = ready(waiting, self.clock.now().timestamp()) - self._paused
         found = due(self._tables.schedules, self._firings, self.clock.now())
-        work = next_work(self._tables, arrived, found, self._failing, now, everything=everything)
+        left = (self._put_off, self._paused)
+        work = next_work(self._tables, arrived, found, self._failing, now, everything=everything, left=left)
+        is_under_load = bool(arrived) and self.has_just_run
+        self.has_just_run = work is not None
         if work is not None:
+            before, self._put_off = self._put_off, ()
+            if is_under_load:
+                work, self._put_off = eased(self._tables, work, before, found, self._failing)
             self._tell_missed(found, work)
             self._run(work, waiting)
         elif everything:
@@ -159,6 +194,13 @@ class Loop:
         if everything and self._nothing_runs is None:
             self._look_at = self.clock.monotonic() + self.pace.every
         self._is_first = False
+
+    def _follow_orders(self, now: float) -> None:
+        orders = Orders(self.firings_file.parent)
+        self._failing = orders.tried_at_once(self._failing, now)
+        if (paused := orders.paused()) != self._paused:
+            self._paused = paused
+            self._show()
 
     def _read(self) -> None:
         self.project_changed = False
@@ -176,6 +218,9 @@ class Loop:
 
     def _run(self, work: Work, waiting: Mapping[str, Arrived]) -> None:
         self._begun = self.clock.monotonic()
+        if any(each.segments for each in waiting.values()):
+            # So the run takes all that was acknowledged until now.
+            self.seal()
         try:
             result = self._result(work)
         except LakesmithError as error:
@@ -190,7 +235,7 @@ class Loop:
 
     def _result(self, work: Work) -> RunResult:
         lake = self._living_lake()
-        self._doing = Doing(self.board, self._on_outcome)
+        self._doing = Doing(self.board, self._on_outcome, self._besides)
         self.is_running = True
         try:
             return lake.run(*work.tables, on_event=self._doing)
@@ -213,7 +258,8 @@ class Loop:
 
     def _note(self, work: Work, waiting: Mapping[str, Arrived], result: RunResult) -> None:
         done = [name for name in work.tables if name in result.published or name in result.current]
-        self.arrivals.settle(waiting, done)
+        stopped = [name for name, problems in result.failed.items() if is_stopped_by_rules(problems)]
+        self.arrivals.settle(waiting, [*done, *stopped])
         answered = {name: at for name, at in work.firings.items() if name in done}
         self._keep_firings(fired(self._firings, answered))
         for name in done:
@@ -226,13 +272,17 @@ class Loop:
         self._renew_spark([problem for problems in result.failed.values() for problem in problems])
         self.around.tidy(result)
         self._show_run(result)
+        parked = {name: each.problem for name, each in self._failing.items() if each.is_parked}
+        self.around.alert(parked, self._besides)
         self._rounds.count(result.published)
         if (due_now := self._rounds.due()) is not None:
             self._maintain_table(due_now, self._slice_lines)
 
     def _slice_lines(self, name: str) -> list[str]:
-        line = slice_in_words(name, self._living_lake().maintain_slice(name))
-        return [] if line is None else [line]
+        return [line] if (line := slice_in_words(name, self._living_lake().maintain_slice(name))) else []
+
+    def _check_lines(self, _name: str) -> list[str]:
+        return checked_in_words(self._living_lake().check())
 
     def _maintain_table(self, name: str, work: Callable[[str], list[str]]) -> None:
         """Does maintenance of a table. A failure is reported: the table's rows do not depend on it."""
@@ -260,21 +310,25 @@ class Loop:
         gave_way: list[bool] = []
 
         def give_way() -> bool:
-            if self.is_ending or ready(self.arrivals.waiting(), self.clock.now().timestamp()):
+            arrived = ready(self.arrivals.waiting(), self.clock.now().timestamp())
+            if self.is_ending or arrived - self._paused:
                 gave_way.append(True)
             return bool(gave_way)
 
         name = found[0].table
         self._maintain_table(
-            name, lambda name: maintained_in_words(self._living_lake().maintain(name, give_way=give_way))
+            name,
+            self._check_lines
+            if name == CHECKS
+            else lambda name: maintained_in_words(self._living_lake().maintain(name, give_way=give_way)),
         )
         if not gave_way:
             self._keep_maintained(fired(self._maintained, {name: found[0].at}))
 
     def _show_run(self, result: RunResult) -> None:
         ended = self.clock.now()
-        for name in result.published.keys() - self._doing.done:
-            self._batches[name] = batch_of(result.published[name], ended)
+        found = result.published.keys() - self._doing.done
+        self._batches |= {name: batch_of(result.published[name], ended) for name in found}
         if result.published or result.failed:
             last = LastRun(moment(ended), result.seconds, tuple(result.published), tuple(result.failed))
             self.board.put(last_run=last)
@@ -282,7 +336,7 @@ class Loop:
 
     def _recover(self, name: str) -> None:
         before = self._failing.pop(name, None)
-        if before is not None and not _is_quiet(before):
+        if before is not None and not is_quiet(before):
             times = "once" if before.failures == 1 else f"{before.failures} times"
             self.observer.notice(f"{name} works again, after it had failed {times}")
 
@@ -290,9 +344,9 @@ class Loop:
         now = self.clock.monotonic()
         before, after = self._failing.get(name), failed(self._failing.get(name), problems, now)
         self._failing[name] = after
-        if _is_quiet(after) or (before is not None and before.is_parked and not after.is_new):
+        if is_quiet(after) or (before is not None and before.is_parked and not after.is_new):
             return
-        if after.is_new or (before is not None and _is_quiet(before)):
+        if after.is_new or (before is not None and is_quiet(before)):
             self.observer.on_problems(RunError(problems))
         self.observer.notice(failure_in_words(name, after, now))
 
@@ -317,7 +371,7 @@ class Loop:
 
     def _renew_spark(self, problems: Sequence[Problem]) -> None:
         lost = self._lake is not None and self._lake.lost_spark
-        if lost or any(problem.code in _SPARK_IS_LOST for problem in problems):
+        if lost or any(problem.code in SPARK_IS_LOST for problem in problems):
             self._close_lake("Spark's process was lost; another one is started for the next batch")
 
     def _close_lake(self, why: str) -> None:
@@ -362,9 +416,5 @@ class Loop:
 
     def _table_states(self) -> dict[str, TableState]:
         now = (self.clock.monotonic(), self.clock.now())
-        return table_states(self._tables, self._firings, self._failing, self._batches, now)
-
-
-def _is_quiet(each: Failing) -> bool:
-    """Returns whether a failure is not reported: a lost Spark is reported once for all tables."""
-    return each.failures == 1 and each.problem.code in _SPARK_IS_LOST
+        states = table_states(self._tables, self._firings, self._failing, self._batches, now)
+        return {name: replace(each, is_paused=name in self._paused) for name, each in states.items()}

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, Protocol
 
-from lakesmith.errors import LakesmithError
+from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.events import (
+    AlertFailed,
+    AlertsSent,
     BatchReport,
     EngineStarting,
     Event,
+    ExportFailed,
     RunResult,
     TableCurrent,
+    TableExported,
     TableFailed,
     TablePublished,
     TableStarted,
 )
-from lakesmith.execute.maintenance import Maintained, NotMaintained, Slice, Unknown
-from lakesmith.execute.maintenance_result import MaintenanceResult
+from lakesmith.execute.maintenance import Maintained, MaintenanceResult, NotMaintained, Slice, Unknown
+from lakesmith.journal.acting import Action
+from lakesmith.quality.results import TableResult
 from lakesmith.serve.retries import PARKED_PAUSE, Failing
 from lakesmith.serve.schedule import MOST_PASSED, Due, Firing, next_firing
 from lakesmith.serve.state import TableState, moment
@@ -41,6 +46,45 @@ class Observer(Protocol):
 
     def on_problems(self, error: LakesmithError, /) -> None:
         """Receives problems, to be shown in full."""
+
+
+class Checked(Protocol):
+    """What a check found."""
+
+    @property
+    def tables(self) -> tuple[TableResult, ...]:
+        """The results."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known besides."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """An observer that writes notices and problems to the journal too. Batches are there by their runs."""
+
+    observer: Observer
+    action: Action
+
+    def notice(self, text: str) -> None:
+        """Receives a line."""
+        self.action.say(text)
+        self.observer.notice(text)
+
+    def on_batch(self, name: str, report: BatchReport) -> None:
+        """Receives a batch when it is published."""
+        self.observer.on_batch(name, report)
+
+    def on_run(self, result: RunResult) -> None:
+        """Receives the end of a run that published something."""
+        self.observer.on_run(result)
+
+    def on_problems(self, error: LakesmithError) -> None:
+        """Receives problems, to be shown in full."""
+        for each in error.problems:
+            self.action.say(f"{each.code} {each.what}")
+        self.observer.on_problems(error)
 
 
 class Boarding(Protocol):
@@ -117,6 +161,36 @@ def _failing(failing: Failing | None, now: tuple[float, datetime]) -> TableState
     )
 
 
+@dataclass
+class Besides:
+    """Reports exports and alerts that do not work: each problem once, until it is another one or is over."""
+
+    observer: Observer
+    _said: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, event: Event) -> None:
+        """Receives the events of a run."""
+        match event:
+            case ExportFailed(table, problems):
+                self._report(f"the export of {table}", problems)
+            case AlertFailed(channel, problem):
+                self._report(f"the channel {channel}", (problem,))
+            case TableExported(table):
+                self._recover(f"the export of {table}")
+            case AlertsSent(channel):
+                self._recover(f"the channel {channel}")
+
+    def _report(self, what: str, problems: Sequence[Problem]) -> None:
+        text = str(RunError(problems))
+        if self._said.get(what) != text:
+            self._said[what] = text
+            self.observer.on_problems(RunError(problems))
+
+    def _recover(self, what: str) -> None:
+        if self._said.pop(what, None) is not None:
+            self.observer.notice(f"{what} works again")
+
+
 class Doing:
     """Follows one run: shows what it does, and passes on the outcome of each table at once.
 
@@ -124,11 +198,16 @@ class Doing:
     passed on. ``is_over``: the run has ended or was abandoned; events of its threads are ignored.
     """
 
-    def __init__(self, board: Boarding, outcome: Callable[[TablePublished | TableFailed], None]) -> None:
+    def __init__(
+        self,
+        board: Boarding,
+        outcome: Callable[[TablePublished | TableFailed], None],
+        beside: Callable[[Event], None] = lambda _: None,
+    ) -> None:
         self.done: set[str] = set()
         self.is_over = False
         self._board = board
-        self._outcome = outcome
+        self._outcome, self._beside = outcome, beside
         self._lock = Lock()
         self._tables: list[str] = []
 
@@ -147,6 +226,7 @@ class Doing:
             if isinstance(event, TablePublished | TableFailed):
                 self.done.add(str(event.table))
                 self._outcome(event)
+            self._beside(event)
 
     def _change(self, add: str = "", remove: str = "") -> None:
         before = self._tables
@@ -164,6 +244,16 @@ def slice_in_words(name: str, done: Slice) -> str | None:
     if done.snapshots:
         parts.append(f"{done.snapshots:,} old snapshots expired")
     return f"{name}: {', '.join(parts)}" if parts else None
+
+
+def checked_in_words(found: Checked) -> list[str]:
+    """Returns a line for each rule that failed in a check, one for the check, and its notes."""
+    results = found.tables
+    failed = [(result.table, each) for result in results for each in result.failed]
+    lines = [f"{table}: the rule {each.rule} fails: {each.found}" for table, each in failed]
+    lines += [f"{each.table}: {problem.what}" for each in results for problem in each.problems]
+    rules = sum(len(each.results) for each in results)
+    return [*lines, f"{rules} rules were checked; {len(failed)} failed", *found.notes]
 
 
 def maintained_in_words(done: MaintenanceResult) -> list[str]:

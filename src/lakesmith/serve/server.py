@@ -1,6 +1,7 @@
 """The intake process: ``python -m lakesmith.serve.server``. It has no JVM.
 
-On SIGTERM, or if its parent process is gone, it seals all acknowledged events and ends.
+On SIGUSR1 it seals all acknowledged events. On SIGTERM, or if its parent process is gone, it does so and
+ends.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import asyncio
 import json
 import os
+import signal
 import socket
 import sys
 from contextlib import suppress
@@ -33,6 +35,8 @@ _LOOK_SECONDS: Final = 0.25
 """Seconds between two checks of its parent, and of its paths."""
 _GRACE_SECONDS: Final = 5
 """Seconds for requests under way at the end; acknowledged events are sealed in any case."""
+SEAL: Final = signal.SIGUSR1
+"""The signal by which ``up`` asks for segments of all that is written: a run begins."""
 LONGEST_HEAD: Final = 512 * 1024
 """Bytes of a request's head, roughly: what is received at once may hold the end of the request before."""
 SECONDS_FOR_A_HEAD: Final = 30.0
@@ -119,6 +123,7 @@ async def _serve(
     )
     server = uvicorn.Server(config)
     parent, said = os.getppid(), None
+    asyncio.get_running_loop().add_signal_handler(SEAL, intake.seal)
     serving = asyncio.create_task(server.serve(sockets))
     while not serving.done():
         await asyncio.wait([serving], timeout=_LOOK_SECONDS)

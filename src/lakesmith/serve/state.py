@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from lakesmith.journal.lines import Process, born
 from lakesmith.whole_file import write_whole
 
 FILE: Final = "up.json"
@@ -31,6 +32,7 @@ class TableState:
     ``schedule`` and ``next_firing`` are None for a table that is refreshed on arrival. ``failures`` are in a
     row. The last batch since ``up`` began read ``last_rows``, and inserted, updated and deleted
     ``last_changed``. ``lag_seconds`` is the age of the oldest arrival.
+    ``is_paused``: it is left alone until somebody resumes it.
     """
 
     schedule: str | None = None
@@ -43,6 +45,7 @@ class TableState:
     last_rows: int | None = None
     last_changed: int | None = None
     lag_seconds: float | None = None
+    is_paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ class IntakeState:
 class UpState:
     """``up`` as it is now. ``born`` tells its process from a later one with its number.
 
-    ``intake`` is None without sources of events; ``problem`` says why no table can be refreshed.
+    ``page``: the address of the web page. ``intake`` is None without sources of events; ``problem`` says why
+    no table can be refreshed.
     """
 
     host: str
@@ -81,6 +85,7 @@ class UpState:
     intake: IntakeState | None = None
     problem: Mapping[str, Any] | None = None
     last_run: LastRun | None = None
+    page: str | None = None
     tables: Mapping[str, TableState] = field(default_factory=dict)
 
 
@@ -88,7 +93,7 @@ def this_process(address: str | None = None) -> UpState:
     """Returns the state of an ``up`` that begins in this process."""
     pid = os.getpid()
     intake = IntakeState() if address else None
-    return UpState(socket.gethostname(), pid, _born(pid), moment(), address=address, intake=intake)
+    return UpState(socket.gethostname(), pid, born(pid), moment(), address=address, intake=intake)
 
 
 def moment(at: datetime | None = None) -> str:
@@ -115,15 +120,7 @@ def is_here(state: UpState) -> bool:
 
 def is_alive(state: UpState) -> bool:
     """Returns whether its process exists, on this machine."""
-    if not is_here(state):
-        return False
-    try:
-        os.kill(state.pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return _born(state.pid) == state.born
+    return Process("", state.host, state.pid, state.born).is_alive is True
 
 
 class Board:
@@ -172,14 +169,3 @@ class Board:
     def _keep(self) -> None:
         while not self._ended.wait(SECONDS):
             self.write()
-
-
-def _born(pid: int) -> str:
-    """Returns when a process began, as the kernel prints it; "" if that is unknown."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return ""
-    fields = status.rpartition(")")[2].split()
-    # A zombie has ended.
-    return "ended" if fields[0] in {"Z", "X"} else fields[19]

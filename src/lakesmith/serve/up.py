@@ -4,34 +4,41 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from queue import Empty, SimpleQueue
 from socket import socket
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lakesmith.catalog.home import project_lock
 from lakesmith.errors import LakesmithError, Problem
-from lakesmith.execute.events import RunResult
+from lakesmith.execute.events import Listener, RunResult
 from lakesmith.execute.opened import Opened, read_project
 from lakesmith.execute.quarantine import bad_positions
 from lakesmith.execute.status import quarantined_rows
 from lakesmith.execute.unforeseen import unforeseen
+from lakesmith.journal.acting import Action, acting
+from lakesmith.journal.lines import Journal
+from lakesmith.project.definitions import Project
 from lakesmith.project.files import scratch_folder
 from lakesmith.serve.arrivals import Arrivals
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.intake.segments import PATTERN, release_ids, remove_taken
 from lakesmith.serve.intake_process import IntakeProcess, listen, require_server
 from lakesmith.serve.loop import Lake, Loop
-from lakesmith.serve.notices import Observer
+from lakesmith.serve.notices import Heard, Observer
 from lakesmith.serve.options import UpOptions
+from lakesmith.serve.page_process import page_of
 from lakesmith.serve.routes import EventSource, event_sources, tokens_of
 from lakesmith.serve.schedule import FILE as FIRINGS
 from lakesmith.serve.state import Board, IntakeState, this_process
 from lakesmith.serve.tables import Tables, tables_of
 from lakesmith.serve.watch import PROJECT, TopicWatcher, Watcher, can_watch, folders_of, topics_of
 from lakesmith.sources.model import FileAction
+
+if TYPE_CHECKING:
+    from lakesmith.spark.start.attempts import SessionHandle
 
 _LOOK_SECONDS: Final = 0.25
 """Seconds between two listings of the folders of events."""
@@ -61,11 +68,13 @@ class Abandoned(BaseException):
 
 @dataclass
 class Up:
-    """A service that refreshes a project until it is stopped. ``open_lake`` opens the project."""
+    """A service that refreshes a project until it is stopped. ``open_lake`` opens the project; ``engine_of``
+    returns the Spark session of a lake, for commands beside the service."""
 
     options: UpOptions
     observer: Observer
     open_lake: Callable[[], Lake]
+    engine_of: Callable[[Lake], SessionHandle | None] = lambda _: None
     _alarm: _Alarm = field(default_factory=_Alarm)
     _stops: int = 0
     _loop: Loop | None = None
@@ -89,10 +98,13 @@ class Up:
         Raises LakesmithError for an invalid project, LockedError if another ``up`` runs.
         """
         project = read_project(self.options.project, self.options.target).project
-        with project_lock(project, "up", name="up"):
-            return self._keep(event_sources(project), project.state_dir)
+        journal = Journal(project.state_dir, project.secrets)
+        with project_lock(project, "up", name="up"), acting(Action(journal, "up", "up")) as action:
+            shown, self.observer = self.observer, Heard(self.observer, action)
+            return self._keep(project, event_sources(project), shown)
 
-    def _keep(self, sources: Sequence[EventSource], state_dir: Path) -> bool:
+    def _keep(self, project: Project, sources: Sequence[EventSource], shown: Observer) -> bool:
+        state_dir = project.state_dir
         sockets = self._listening(sources)
         options, arrivals = self.options, Arrivals()
         address = options.url if sources else None
@@ -102,12 +114,17 @@ class Up:
         with Board(state_dir, this_process(address), arrivals.lags) as board:
             intake = IntakeProcess(options.served, lambda *news: self._on_intake(board, *news))
             loop = Loop(around, arrivals, self.observer, board, state_dir / FIRINGS, options.pace)
+            loop.seal = lambda: intake.seal(each.folder for each in sources)
             self._loop = loop
+            page = None
             try:
                 if sockets:
                     self._start_intake(intake, sources, sockets)
+                # Its link has a token, which is written nowhere.
+                page = page_of(options, project, shown.notice, lambda url: board.put(page=url))
                 self._note_if_unwatched()
-                return self._look_on(loop)
+                with self._lending(project, loop):
+                    return self._look_on(loop)
             finally:
                 board.put(doing="ending")
                 try:
@@ -115,6 +132,8 @@ class Up:
                     topics.end()
                     loop.close()
                 finally:
+                    if page is not None:
+                        page.end()
                     intake.end()
 
     def _listening(self, sources: Sequence[EventSource]) -> list[socket]:
@@ -144,11 +163,23 @@ class Up:
         try:
             while not self._stops:
                 loop.look()
-                if not self._stops:
+                if not self._stops and not loop.has_just_run:
                     self._alarm.wait(_LOOK_SECONDS)
         except Abandoned:
             return False
         return True
+
+    def _lending(self, project: Project, loop: Loop) -> AbstractContextManager[object]:
+        # Imported here: opening a project imports nothing of Spark.
+        from lakesmith.spark.start.lender import Lender
+        from lakesmith.spark.start.resident import socket_of
+
+        path = socket_of(project.root, project.target.name, kind="up")
+        return Lender(path, partial(self._lent, loop), self.observer.notice)
+
+    def _lent(self, loop: Loop) -> SessionHandle | None:
+        lake = loop.lake
+        return None if lake is None or lake.lost_spark else self.engine_of(lake)
 
     def _notice(self, table: str, arrivals: Arrivals) -> None:
         if table != PROJECT:
@@ -175,6 +206,7 @@ class _Around:
     topics: TopicWatcher
     open_lake: Callable[[], Lake]
     _opened: Opened | None = None
+    _parked: dict[str, Problem] | None = None
 
     def read(self) -> Tables:
         """Returns the tables as they are declared now, and watches their sources."""
@@ -195,6 +227,16 @@ class _Around:
         # What stays because the project is just being edited goes after the next run.
         with suppress(LakesmithError, OSError):
             self._tidy(result)
+
+    def alert(self, parked: Mapping[str, Problem], listener: Listener) -> None:
+        """Sends alerts about parked tables, if others are parked than before."""
+        if self._opened is None or parked == self._parked:
+            return
+        self._parked = dict(parked)
+        if self._opened.project.alerts is not None:
+            from lakesmith.alerts.alerting import alert_parked
+
+            alert_parked(self._opened.project, parked, listener)
 
     def _tidy(self, result: RunResult) -> None:
         lake = read_project(self.options.project, self.options.target).lake

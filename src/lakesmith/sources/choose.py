@@ -134,12 +134,15 @@ def _not_settled(listing: Listing, ledger: LedgerView) -> Iterator[tuple[FileIde
             or (file.etag and file.etag != row[6])
         ) and not ledger.is_folded(file.path):
             known = ledger.row(file.path) if row is None else row
-            if row is not None or known is None or not _is_as_taken(file, known):
+            is_copy = row is None and ledger.is_moved(file.path)
+            if row is not None or known is None or not _is_as_taken(file, known, is_copy):
                 yield file, known
 
 
-def _is_as_taken(file: FileIdentity, row: Row) -> bool:
-    return row[1] == FileAction.TAKEN and _has_status(file, row) and (not file.etag or file.etag == row[6])
+def _is_as_taken(file: FileIdentity, row: Row, is_copy: bool = False) -> bool:
+    """S3's replicas keep size and time; the ETag differs if they are encrypted with another key."""
+    same_content = is_copy or not file.etag or file.etag == row[6]
+    return row[1] == FileAction.TAKEN and _has_status(file, row) and same_content
 
 
 def _is_uncertain(file: FileIdentity, row: Row) -> bool:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from lakesmith import limits
+from lakesmith.cache import Kept
 from lakesmith.catalog import busy
 from lakesmith.catalog.busy import is_in_doubt
 from lakesmith.catalog.record import Pin
@@ -31,6 +32,7 @@ from lakesmith.sources.folded import NOTHING, Folding, fold
 from lakesmith.sources.ledger_cache import LedgerCache
 from lakesmith.sources.ledger_view import EMPTY, LedgerView, hash_entries
 from lakesmith.sources.model import LedgerEntry
+from lakesmith.sources.moved import Moved
 from lakesmith.sources.names import printable
 
 __all__ = ["EMPTY", "LedgerStore", "LedgerView", "hash_entries", "ledger_identifier"]
@@ -68,9 +70,19 @@ class _Append:
 
 
 class LedgerStore:
-    """The ledgers of a catalog, cached in ``cache_dir``; the cache ``elsewhere`` is only read."""
+    """The ledgers of a catalog, cached in ``cache_dir``; the cache ``elsewhere`` is only read, and ``kept``
+    has what this process has read."""
 
-    def __init__(self, catalog: Writers, cache_dir: Path, elsewhere: Path | None = None) -> None:
+    def __init__(
+        self,
+        catalog: Writers,
+        cache_dir: Path,
+        elsewhere: Path | None = None,
+        kept: Kept | None = None,
+        moved: Callable[[TableName], Moved] = lambda _: (),
+    ) -> None:
+        self._moved = moved
+        self._kept = kept or Kept(0)
         self._catalog = catalog
         self._cache = LedgerCache(cache_dir)
         self._elsewhere = LedgerCache(elsewhere or cache_dir)
@@ -83,8 +95,15 @@ class LedgerStore:
         """
         if pin is None or pin.snapshot is None:
             return EMPTY
+        snapshot = pin.snapshot
+        found = self._kept.get(
+            ("ledger", pin.uuid), pin, lambda: self._read(table, pin, snapshot), lambda view: len(view.rows)
+        )
+        return found.with_moved(self._moved(table))
+
+    def _read(self, table: TableName, pin: Pin, snapshot: int) -> LedgerView:
         view = self._cache.load(pin) or self._elsewhere.load(pin)
-        return view if view is not None else self._read_table(table, pin, pin.snapshot)
+        return view if view is not None else self._read_table(table, pin, snapshot)
 
     def append(
         self,
@@ -122,6 +141,7 @@ class LedgerStore:
         snapshot, view = pin.snapshot, self.read(table, pin)
         if any(view.is_folded(path) for path in paths):
             return True
+        paths = [*paths, *(name for path in paths for name in view.other_names(path))]
         ledger = _retry(table, lambda: ledger_table.load(self._writer, table, pin))
         return ledger_table.any_taken(ledger, snapshot, paths)
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry, place_of
+from lakesmith.sources.moved import Moved, earlier_paths
 
 Row = tuple[str, str, int, int, int, int, str, str, int, int]
 """Source, action, size, modified_ns, inode, changed_ns, etag, attempt, batch, at_ms."""
@@ -26,15 +27,16 @@ class LedgerView(Mapping[str, LedgerEntry]):
     """Maps a path to its newest entry, immutable. Newest is by batch, then time, then order.
 
     A path belongs to the table, not to one of its sources: a file that two sources match, or whose source was
-    renamed, is ingested once. A hidden path is found by the path itself. A segment whose line has left is
-    found, but not iterated. Holds plain rows and makes entries only on request: 100,000 rows are read in
-    every idle run.
+    renamed, is ingested once. A hidden path is found by the path itself, and so is one that had another name
+    before a recovery (``moved``). A segment whose line has left is found, but not iterated. Holds plain rows
+    and makes entries only on request: 100,000 rows are read in every idle run.
     """
 
-    __slots__ = ("_rows", "_salts")
+    __slots__ = ("_moved", "_rows", "_salts")
 
-    def __init__(self, rows: Mapping[str, Row] | None = None) -> None:
+    def __init__(self, rows: Mapping[str, Row] | None = None, moved: Moved = ()) -> None:
         self._rows: Mapping[str, Row] = rows or {}
+        self._moved = moved
         self._salts: frozenset[str] | None = None
 
     @property
@@ -59,8 +61,23 @@ class LedgerView(Mapping[str, LedgerEntry]):
         """Returns the path as the ledger and the rows have it: as it is, or hidden."""
         if path in self._rows:
             return path
-        hidden = (hidden_path(path, salt) for salt in self.salts)
-        return next((each for each in hidden if each in self._rows), path)
+        return next((each for each in self.other_names(path) if each in self._rows), path)
+
+    def other_names(self, path: str) -> Iterator[str]:
+        """Yields what the ledger and the rows may have instead of a path: hidden, or as it was before a
+        recovery."""
+        for each in (path, *earlier_paths(path, self._moved)):
+            if each != path:
+                yield each
+            yield from (hidden_path(each, salt) for salt in self.salts)
+
+    def is_moved(self, path: str) -> bool:
+        """Whether the ledger has a path by another name, since a recovery."""
+        return path not in self._rows and any(each in self._rows for each in earlier_paths(path, self._moved))
+
+    def with_moved(self, moved: Moved) -> LedgerView:
+        """The same, of files that are elsewhere now."""
+        return LedgerView(self._rows, moved) if moved else self
 
     def _folded(self, path: str) -> Row | None:
         place = place_of(path)
@@ -89,7 +106,7 @@ class LedgerView(Mapping[str, LedgerEntry]):
         return isinstance(path, str) and self.row(path) is not None
 
     def without(self, paths: Collection[str]) -> LedgerView:
-        return LedgerView({path: row for path, row in self._rows.items() if path not in paths})
+        return LedgerView({path: row for path, row in self._rows.items() if path not in paths}, self._moved)
 
     def plus(self, entries: Iterable[LedgerEntry]) -> LedgerView:
         return self.plus_rows((entry.file.path, row_of(entry)) for entry in entries)
@@ -100,7 +117,7 @@ class LedgerView(Mapping[str, LedgerEntry]):
             known = rows.get(path)
             if known is None or (row[8], row[9]) >= (known[8], known[9]):
                 rows[path] = row
-        return LedgerView(rows)
+        return LedgerView(rows, self._moved)
 
 
 EMPTY = LedgerView()

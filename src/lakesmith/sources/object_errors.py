@@ -75,7 +75,7 @@ _BY_CODE: Final = {
 }
 
 
-def code_of(error: Exception) -> str:
+def code_of(error: BaseException) -> str:
     """Returns S3's code of a refusal, or the name of another error."""
     response = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Code", "")) or type(error).__name__
@@ -83,6 +83,11 @@ def code_of(error: Exception) -> str:
 
 def is_gone(error: Exception) -> bool:
     return code_of(error) in _GONE
+
+
+def is_overtaken(error: BaseException) -> bool:
+    """Returns whether S3 did not write an object because another request wrote or removed it before."""
+    return code_of(error) in _GONE | _CHANGED | {"ConditionalRequestConflict"}
 
 
 def os_error(path: str, error: Exception) -> OSError:

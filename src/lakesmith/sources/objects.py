@@ -44,18 +44,21 @@ def client_of(store: ObjectStore) -> Any:
     return _client(here)
 
 
-@lru_cache(maxsize=8)
-def _client(store: ObjectStore) -> Any:
+def boto3_for(use: str) -> Any:
+    """Returns the module ``boto3``. Raises EnvironmentProblem LS330 without it; ``use``: what it does."""
     try:
         import boto3
-        from botocore.config import Config
     except ImportError as error:
-        raise EnvironmentProblem.of(
-            "LS330",
-            "the package that reads S3 is not installed",
-            expected="boto3",
-            hint="pip install 'lakesmith[aws]'",
-        ) from error
+        what, hint = f"the package that {use} is not installed", "pip install 'lakesmith[aws]'"
+        raise EnvironmentProblem.of("LS330", what, expected="boto3", hint=hint) from error
+    return boto3
+
+
+@lru_cache(maxsize=8)
+def _client(store: ObjectStore) -> Any:
+    boto3 = boto3_for("reads S3")
+    from botocore.config import Config
+
     config = Config(
         max_pool_connections=limits.OBJECT_THREADS,
         retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},

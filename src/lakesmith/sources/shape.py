@@ -16,10 +16,12 @@ NANOS: Final = {"timestamp_ns": "timestamp", "timestamp_ntz_ns": "timestamp_ntz"
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Where the records of a text file are. ``is_stream``: they are JSON values, not lines.
-    ``lines_before``: the lines before the first record, if they are not just a header."""
+    ``lines_before``: the lines before the first record, if they are not just a header. ``fields``: of a log
+    the names of its fields, from which its columns are made."""
 
     is_stream: bool = False
     lines_before: int | None = None
+    fields: tuple[str, ...] = ()
 
     def first_record(self, csv: CsvOptions) -> int:
         return int(csv.header) if self.lines_before is None else self.lines_before
@@ -37,7 +39,8 @@ class FileShape:
     file have no columns here. ``empty``: there is not one row in it (no byte, only blank lines, only a
     header). ``together``: None for a file, whose columns are in each of its rows. For records that name their
     own columns, ``columns`` are the names in any of them, and ``together`` the alike ones (``rival_names``)
-    in one record. ``path_keys``: the names that its path has values for.
+    in one record. ``path_keys``: the names that its path has values for. ``absent``: the columns of a log
+    that none of its first lines has; later ones may have them.
     """
 
     columns: tuple[str, ...] = ()
@@ -47,6 +50,7 @@ class FileShape:
     together: tuple[tuple[str, ...], ...] | None = None
     layout: Layout = USUAL
     path_keys: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

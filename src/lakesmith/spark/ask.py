@@ -8,16 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     DataType,
     DateType,
     MapType,
+    StringType,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -33,11 +35,16 @@ from lakesmith.spark.frames.python_time import utc_in_python
 from lakesmith.spark.iceberg.commits import has_own_names, physical
 from lakesmith.spark.iceberg.others import meet
 from lakesmith.spark.iceberg.snapshots import as_published
-from lakesmith.spark.jvm.failures import explain_failure
+from lakesmith.spark.jvm.failures import explain_failure, is_interrupt
+from lakesmith.spark.query.log_functions import provide
 from lakesmith.spark.read.exact_times import out_of_range
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.analysis import analyse
+from lakesmith.sql.log_functions import used_in_sql
 from lakesmith.sql.splice import splice
+
+_AT_ONCE: Final = 10_000
+"""The most rows that are fetched at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,7 @@ def run_query(
     limit: int | None = None,
     secrets: Sequence[str] = (),
     others: Mapping[TableName, Elsewhere] = MappingProxyType({}),
+    longest: int | None = None,
 ) -> Iterator[QueryResult]:
     """Runs the SELECT in ``sql`` and gives its rows while the context lasts.
 
@@ -70,6 +78,7 @@ def run_query(
         limit: the most rows to compute; None: all.
         secrets: values that no error may show.
         others: of the tables of ``as_of`` that are others', where their metadata is.
+        longest: the longest text or binary, in characters or bytes; of longer ones as much and one more.
 
     Raises UsageError LS241 for anything but a query, LS245 for one that calls code or reads files by their
     paths, LS244 for one that Spark refuses, RunError LS60x with Spark's root cause when it fails (while its
@@ -78,7 +87,7 @@ def run_query(
     with _root_cause_told(session, secrets):
         frame = _frame(session, sql, as_of, others)
         with utc_in_python(session.spark):
-            yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
+            yield _result(frame if longest is None else _cut(frame, longest), limit)
 
 
 @contextmanager
@@ -87,7 +96,7 @@ def frame_result(
 ) -> Iterator[QueryResult]:
     """The rows of a frame. Arguments and errors as ``run_query``."""
     with _root_cause_told(session, secrets), utc_in_python(session.spark):
-        yield _result(frame if limit is None else frame.limit(limit), stream=limit is None)
+        yield _result(frame, limit)
 
 
 def query_frame(
@@ -117,6 +126,7 @@ def _frame(
 ) -> DataFrame:
     session.enter()
     spark = session.spark
+    provide(spark, used_in_sql(sql))
     meet(spark, {name: others.get(name) for name in as_of or ()})
     spark.sql(f"USE {CATALOG_NAME}")
     _require_query(spark, sql)
@@ -146,17 +156,35 @@ def _root_cause_told(session: SessionHandle, secrets: Sequence[str]) -> Iterator
         said = explain_failure(error, None, secrets).what.removeprefix("Spark failed: ")
         raise UsageError.of("LS244", f"the query is not right: {said}") from error
     except (Py4JError, PySparkException) as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from error
         raise RunError(explain_failure(error, session.log_path, secrets)) from error
 
 
-def _result(frame: DataFrame, stream: bool) -> QueryResult:
+def _result(frame: DataFrame, limit: int | None) -> QueryResult:
     fields = frame.schema.fields
-    shown = _within_python(frame)
-    # A whole result is brought over part by part: it may be larger than this process.
-    found = shown.toLocalIterator(prefetchPartitions=True) if stream else iter(shown.collect())
+    shown = _within_python(frame if limit is None else frame.limit(limit))
+    # A large result is brought over part by part: it may be larger than this process.
+    is_large = limit is None or limit > _AT_ONCE
+    found = shown.toLocalIterator(prefetchPartitions=True) if is_large else iter(shown.collect())
     rows = (tuple(_plain(v, field.dataType) for v, field in zip(row, fields, strict=True)) for row in found)
     names, types = zip(*((field.name, field.dataType.simpleString()) for field in fields), strict=True)
     return QueryResult(names, types, rows)
+
+
+def _cut(frame: DataFrame, longest: int) -> DataFrame:
+    """Returns the frame with the beginnings of its longer values, which need not be brought over."""
+    fields = frame.schema.fields
+    if not any(isinstance(field.dataType, StringType | BinaryType) for field in fields):
+        return frame
+    cut = (
+        f"substr(c{number}, 1, {longest + 1})"
+        if isinstance(field.dataType, StringType | BinaryType)
+        else f"c{number}"
+        for number, field in enumerate(fields)
+    )
+    found = frame.toDF(*(f"c{number}" for number in range(len(fields)))).selectExpr(*cut)
+    return found.toDF(*(field.name for field in fields))
 
 
 def _within_python(frame: DataFrame) -> DataFrame:

@@ -17,11 +17,14 @@ from lakesmith.execute.engine import NotIncremental, Outdated, Unanswered
 from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.execute.faults import note_jvm
 from lakesmith.execute.lake import Lake
+from lakesmith.exports.due import ExportStep
+from lakesmith.exports.publishing import Written
 from lakesmith.plan.settings import renamings, still_ahead
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.sources.names import printable
 from lakesmith.spark.batch.context import Batch, Draft, finish
 from lakesmith.spark.batch.sidecar import SidecarKind
+from lakesmith.spark.export import write_export
 from lakesmith.spark.iceberg.ddl import drop_columns, rename_columns
 from lakesmith.spark.jvm.failures import explain_failure, is_beaten, is_unanswered
 from lakesmith.spark.kinds.change_ledger import advance, change_ledger
@@ -32,7 +35,8 @@ from lakesmith.spark.kinds.replay import drop, replay
 from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.stop import asked_of_jvm
-from lakesmith.spark.validation.rules import failed_filter
+from lakesmith.spark.validation.gates import pass_gates
+from lakesmith.spark.validation.rules import failed_filter, suspects
 
 BatchWriter = Callable[[Batch, Lake], tuple[str, Draft]]
 """Writes a batch to its branch: the table's UUID and what to record."""
@@ -55,11 +59,13 @@ _WRITERS: Mapping[Strategy, BatchWriter] = {
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Does steps in one Spark session, which it ends unless it ``keeps_session``."""
+    """Does steps in one Spark session, which it ends unless it ``keeps_session``. ``clones``: sessions for
+    reading that outlive it, too; None: its own."""
 
     session: SessionHandle
     lake: Lake
     keeps_session: bool = False
+    clones: ReadingSessions | None = None
     _stop: Flag = field(default_factory=Flag)
 
     def __post_init__(self) -> None:
@@ -67,7 +73,7 @@ class SparkEngine:
 
     @cached_property
     def sessions(self) -> ReadingSessions:
-        return ReadingSessions(self.session.spark)
+        return self.clones or ReadingSessions(self.session.spark)
 
     def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
         """Does one batch and publishes it. Raises RunError with the root cause of what fails in Spark."""
@@ -79,6 +85,7 @@ class SparkEngine:
             altered = _alter_columns(batch)
             table_uuid, draft = _WRITERS[step.strategy](batch, self.lake)
             draft = replace(draft, warnings=(*altered, *draft.warnings))
+            draft = pass_gates(batch, draft)
             report = finish(batch, table_uuid, draft)
             untidy = self._settle(batch, draft)
             batch.pass_point("after-sidecars")
@@ -94,6 +101,15 @@ class SparkEngine:
             batch.end_draft()
         ahead = still_ahead(step.notes, report.warnings)
         return replace(report, warnings=(*ahead, *report.warnings, *untidy))
+
+    def run_export(self, step: ExportStep, folder: str) -> Written:
+        """Writes the files of an export. Raises RunError with the root cause of what fails in Spark."""
+        self.session.enter()
+        try:
+            return write_export(self.session.spark, step, folder)
+        except (Py4JError, PySparkException) as error:
+            secrets = self.lake.project.secrets
+            raise RunError(explain_failure(error, Path(self.session.log_path), secrets)) from error
 
     def _moved(self, batch: Batch, error: Exception | None = None) -> Outdated | None:
         """Returns Outdated if another runner caused a failure: its publish removes the working branch."""
@@ -122,7 +138,7 @@ class SparkEngine:
 
     def close(self) -> None:
         """Ends the session and its JVM, unless somebody keeps them."""
-        if self.keeps_session or self.session.warm:
+        if self.clones is None and (self.keeps_session or self.session.warm):
             asked_of_jvm(self.sessions.close)
         if not self.keeps_session:
             self.session.stop()
@@ -160,6 +176,8 @@ def explained(session: SessionHandle, lake: Lake, step: TableStep, error: BaseEx
     if problem := failed_filter(error, step.table, secrets):
         return QualityError(problem)
     problem = explain_failure(error, Path(session.log_path), secrets)
+    if rules := suspects(error, step.table):
+        problem = replace(problem, hint="; ".join(part for part in (rules, problem.hint) if part))
     if landed := landing_file(step, lake.project.root, error):
         file = printable(landed[1].path)
         skip = f"replace it by a whole one, or leave it out: lakesmith files {step.name} --skip {file}"

@@ -133,6 +133,7 @@ def _next(record: Record, attempt: str, moved: Mapping[str, Pin]) -> Record:
         files=0,
         ledger_hash=None,
         checks={},
+        gates={},
         notes=("data files were rewritten without the rows that were deleted",),
         unknown={},
     )

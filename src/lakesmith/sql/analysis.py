@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from lakesmith import limits
-from lakesmith.cache import Cache
+from lakesmith.cache import Cache, decoded, encoded
+from lakesmith.sql import model
 
 __all__ = ["ANALYSIS_VERSION", "SqlAnalysis", "SqlParseError", "analyse", "digest_of"]
 
-ANALYSIS_VERSION = 14
+ANALYSIS_VERSION = 15
 """Raised whenever the same text would be analysed differently: other versions in caches are ignored."""
 
 _DEPTH = 20_000
@@ -117,6 +118,7 @@ def _text(parsed: Parsed, at: int) -> str:
 
 
 _ALL = "analyses"
+_KINDS: Final = {name: kind for name, kind in vars(model).items() if isinstance(kind, type)}
 
 
 @dataclass(slots=True)
@@ -140,7 +142,7 @@ class AnalysisCache:
         if found is None:
             found = analyse(sql)
             self._changed = True
-        self._known[sql] = found.to_dict()
+        self._known[sql] = encoded(found)
         return found
 
     def save(self) -> bool:
@@ -158,6 +160,7 @@ def _cache(folder: Path) -> Cache:
 
 def _restored(data: Any) -> SqlAnalysis | None:
     try:
-        return SqlAnalysis.from_dict(data)
-    except (KeyError, TypeError, ValueError, AttributeError):
+        found = decoded(data, _KINDS)
+    except (KeyError, TypeError, ValueError):
         return None
+    return found if isinstance(found, SqlAnalysis) else None

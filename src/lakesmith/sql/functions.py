@@ -8,12 +8,13 @@ from lakesmith.sql.words import (
     GENERATORS,
     KEYWORDS,
     NONDETERMINISTIC,
+    OWN,
     SCALARS,
     TIME_WINDOWS,
     WINDOW_FUNCTIONS,
 )
 
-_KNOWN = AGGREGATES | GENERATORS | NONDETERMINISTIC | SCALARS | TIME_WINDOWS | WINDOW_FUNCTIONS
+_KNOWN = AGGREGATES | GENERATORS | NONDETERMINISTIC | OWN | SCALARS | TIME_WINDOWS | WINDOW_FUNCTIONS
 # These need no parentheses; `user` does too, but that is far more often a column.
 _CALLED_BARE = frozenset(
     {"current_date", "current_timestamp", "current_time", "current_user", "session_user"}

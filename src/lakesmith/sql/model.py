@@ -1,13 +1,10 @@
-"""The analysis of a query's text as frozen data that can be written as JSON."""
+"""The analysis of a query's text as frozen data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from enum import Enum, StrEnum
-from typing import Any, TypeVar
-
-T = TypeVar("T")
+from dataclasses import dataclass
+from enum import StrEnum
 
 
 class ShapeKind(StrEnum):
@@ -179,40 +176,3 @@ class SqlAnalysis:
                 return None
             found += [column for column in columns if column.lower() not in output.excluded]
         return tuple(found)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The analysis as JSON data."""
-        return asdict(self, dict_factory=_plain)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> SqlAnalysis:
-        """Reads what ``to_dict`` gives, from JSON too. Raises KeyError, TypeError, ValueError if damaged."""
-        return cls(
-            digest=str(data["digest"]),
-            references=tuple(_made(TableReference, item) for item in data["references"]),
-            outputs=tuple(_made(Output, item) for item in data["outputs"]),
-            shape=Shape(ShapeKind(data["shape"]["kind"]), data["shape"]["reason"]),
-            nondeterministic=tuple(_made(FunctionUse, item) for item in data["nondeterministic"]),
-            notices=tuple(_made(Notice, item) for item in data["notices"]),
-            qualifiers=tuple(_made(Edit, item) for item in data["qualifiers"]),
-            computed=None if data["computed"] is None else tuple(data["computed"]),
-            named=None if data["named"] is None else tuple(data["named"]),
-            not_by_keys=data["not_by_keys"],
-            driven=None if data["driven"] is None else _driven(data["driven"]),
-            merges=data["merges"],
-        )
-
-
-def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value.value if isinstance(value, Enum) else value for name, value in items}
-
-
-def _driven(data: Mapping[str, Any]) -> Driven:
-    path = data["select_lists"]
-    lists = None if path is None else tuple(_made(SelectList, item) for item in path)
-    return Driven(tuple(_made(Joined, item) for item in data["joined"]), lists)
-
-
-def _made(kind: type[T], data: Mapping[str, Any]) -> T:
-    """A flat dataclass from its fields; JSON's lists become the tuples they were."""
-    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in data.items()})

@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token as GlotToken
 from sqlglot.tokenizer_core import TokenType
 
 from lakesmith.sql.functions import calls_code
+from lakesmith.sql.log_functions import SALTED, unsalted
 from lakesmith.sql.parse_errors import SPARK_MAY, check_commas, parse_error
 from lakesmith.sql.tokens import SqlParseError, Token, TokenKind, error_at, position, tokenize
 
@@ -124,6 +125,9 @@ def _check_calls(sql: str, tokens: tuple[Token, ...]) -> None:
     if (use := calls_code(sql, tokens)) is not None:
         at = next(token.start for token in tokens if token.text.strip("`").lower() == use.name)
         raise error_at(sql, at, f"{use.name} calls code, or reads a file by its path", _IN_PYTHON)
+    if (call := unsalted(tokens)) is not None:
+        what = f"{SALTED} has a second argument, the name of an environment variable with its salt"
+        raise error_at(sql, call.start, what, f"write {SALTED}(address, 'ADDRESS_SALT')")
 
 
 def _is_name(token: Token) -> bool:

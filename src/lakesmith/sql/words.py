@@ -99,6 +99,9 @@ NONDETERMINISTIC = words(
 CALLS_CODE = words("from_protobuf java_method reflect to_protobuf try_reflect")
 """Functions that call any method of Java, or read a file by its path. No query may."""
 
+OWN = words("hashed_address truncated_address url_parts user_agent")
+"""lakesmith's own functions (``log_functions``)."""
+
 SCALARS = words(
     """
     abs acos acosh add_months aes_decrypt aggregate and approx_top_k_estimate array array_append

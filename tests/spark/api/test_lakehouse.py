@@ -98,7 +98,8 @@ def test_rows_are_read_as_frames_now_and_as_they_were(shop: lakesmith.Lakehouse)
     table = shop.table("silver.cities")
     assert sorted(map(tuple, table.spark().collect())) == [("Oslo", 2), ("Rome", 1)]
     assert table.arrow().sort_by("city").to_pydict() == {"city": ["Oslo", "Rome"], "orders": [2, 1]}
-    assert table.arrow(as_of=str(before)).sort_by("city").to_pydict()["orders"] == [1, 1]
+    then = shop.table("silver.cities", as_of=str(before)).arrow()
+    assert then.sort_by("city").to_pydict()["orders"] == [1, 1]
     oslo = shop.query("SELECT orders FROM silver.cities WHERE city = 'Oslo'")
     assert oslo.arrow().to_pydict() == {"orders": [2]}
     assert [row.id for row in shop.session().sql("SELECT id FROM bronze.orders ORDER BY id").collect()] == [

@@ -31,6 +31,7 @@ def start(root: Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.in_turn
 def test_ctrl_c_ends_a_run_within_seconds_and_publishes_nothing(tmp_path: Path) -> None:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fastavro
+import pytest
 from harness import Harness, fail, in_order
 
+import lakesmith
+from lakesmith.errors import LakesmithError
 from lakesmith.execute.faults import arrange, clear
 from lakesmith.spark.start.session import SessionHandle
 
@@ -89,8 +92,11 @@ def test_a_copied_project_leaves_the_original_alone(tmp_path: Path, session: Ses
         assert cli("relocate", "--yes", "--project", copy)[0] == 1
         clear()
         assert "LS525" in cli("run", "--project", copy)[2], "until it is done, nothing is written"
+    prepared = lakesmith.open(copy).relocate()
     code, out, said = cli("relocate", "--yes", "--project", copy, "--json")
     assert (code, said) == (0, "")
+    with pytest.raises(LakesmithError, match="LS511"):
+        prepared.apply()
     assert "silver.vectors" in json.loads(out)["tables"]
     assert cli("relocate", "--project", copy)[1].startswith("every table is in")
 

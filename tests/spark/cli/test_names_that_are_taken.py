@@ -27,7 +27,7 @@ def test_a_python_table_and_files_whose_columns_are_not_declared(make_shop: Make
     shop.land("landing/added/1.csv", "id,_batch\n1,x\n")
     result = shop.run()
     assert list(result.published) == ["bronze.orders"]
-    assert {problem.code for problem in result.problems} == {"LS613"}
+    assert {problem.code for problem in result.problems} == {"LS624"}
     assert sorted(
         (str(problem.place and problem.place.file), problem.found) for problem in result.problems
     ) == [

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from equality_delete import equality_writer
 from pyspark.sql import SparkSession
-from soak import SOAK
+from soaking import SOAK
 
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import TableName

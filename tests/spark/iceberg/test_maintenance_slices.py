@@ -59,6 +59,7 @@ def expected(batches: int) -> list[tuple[int, str]]:
     return rows
 
 
+@pytest.mark.in_turn
 def test_a_day_of_small_batches(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit, value in {
         "NEWEST_POINTS_KEPT": 2,

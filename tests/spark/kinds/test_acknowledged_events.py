@@ -1,5 +1,6 @@
 """An acknowledged event is a row or in quarantine, whatever it holds and the definition became."""
 
+import pytest
 from harness import Harness, MakeShop
 from out_of_quarantine import replay
 
@@ -71,6 +72,7 @@ ROWS = [
 ]  # fmt: skip
 
 
+@pytest.mark.in_turn
 def test_no_event_stops_a_batch_and_the_way_back_is_open(make_shop: MakeShop) -> None:
     shop = make_shop(tables())
     acknowledge(shop, NAMELESS)

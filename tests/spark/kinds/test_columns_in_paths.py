@@ -5,6 +5,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from harness import Harness, MakeShop, in_order
 from nested import land_parquet, made, notes
 from out_of_quarantine import replay
@@ -50,6 +51,7 @@ def land(shop: Harness, name: str, folder: str, id_: int) -> None:
             shop.land(f"landing/{path}.avro", made(shop, "avro", f"SELECT {id_} AS id"))
 
 
+@pytest.mark.in_turn
 def test_columns_that_only_paths_have(make_shop: MakeShop) -> None:
     shop = make_shop()
     expected = []

@@ -66,6 +66,7 @@ def land(shop: Harness, day: int, names: Mapping[int, str]) -> None:
     shop.land(f"landing/c/c_202405{day:02}.csv", "\n".join(["id,name,day", *lines, ""]))
 
 
+@pytest.mark.in_turn
 def test_what_each_export_changed(shop: Harness) -> None:
     exports: dict[int, dict[int, str]] = {1: {1: "a", 2: "b", 3: "c", 5: "e"}, 2: {1: "a", 2: "B", 5: "e"}}
     for day, names in exports.items():

@@ -117,6 +117,7 @@ def test_json(shop: Harness, server: Server) -> None:
     assert shop.rows("bronze.clicks", "_source_position", "id", "_tombstone")[-1] == (5, 1, True)
 
 
+@pytest.mark.in_turn
 def test_json_behind_the_number_of_a_schema(shop: Harness, server: Server) -> None:
     """A registry's prefix is no part of a value; with `schema_ids`, other and missing numbers are refused."""
     server.make("tagged")
@@ -227,6 +228,7 @@ def avro(order: int, name: str | None, sold: int, cents: int) -> bytes:
     return zigzag(order) + text + zigzag(sold) + zigzag(len(price)) + price + zigzag(2) + b"\xff\x00"
 
 
+@pytest.mark.in_turn
 def test_avro(shop: Harness, server: Server) -> None:
     """Bare, and behind a schema's number; other bytes go to quarantine, none are read as something else."""
     sold = 1_700_000_000_123_456

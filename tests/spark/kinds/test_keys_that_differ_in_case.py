@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from harness import MakeShop, in_order
 from nested import found, json_lines, notes
 from out_of_quarantine import replay
@@ -62,6 +63,7 @@ def row_of(record: dict[str, Any]) -> tuple[Any, ...]:
     return (value_of(record, "n"), value_of(record, "UserUPN"), name, struct_of(value_of(record, "s")))
 
 
+@pytest.mark.in_turn
 def test_keys_are_matched_record_by_record(make_shop: MakeShop) -> None:
     shop = make_shop(
         {f"tables/bronze/{name}.yaml": TABLE.replace("NAME", name) for name in ("together", "apart")}

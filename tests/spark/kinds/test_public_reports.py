@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import pytest
 from harness import MakeShop, in_order
 
 NOON = datetime(2024, 5, 1, 12)
@@ -145,6 +146,7 @@ REPORTS = {
 }  # fmt: skip
 
 
+@pytest.mark.in_turn
 def test_reported_losses_of_other_tools(make_shop: MakeShop) -> None:
     tables = {f"tables/{name}": text for report in REPORTS.values() for name, text in report.tables.items()}
     shop = make_shop(tables, approves=True)

@@ -34,6 +34,7 @@ MISCOUNTS = ("inserted", "read")
 """What is one too many: rows that do not exist, and, where rows are placed one by one, a lost row."""
 
 
+@pytest.mark.in_turn
 def test_a_batch_that_miscounts_is_not_published(shop: Harness, by_keys: None) -> None:
     shop.take("landing/orders/1.csv", "id,at,city,amount\n1,1,Oslo,5\n2,1,Rome,7\n3,1,Rome,0\n")
     shop.land("landing/orders/2.csv", "id,at,city,amount\n2,2,Oslo,9\n4,1,Bonn,1\n")

@@ -145,6 +145,7 @@ def _strategies(result: RunResult) -> dict[str, tuple[str, str]]:
     return {str(event.table): (event.report.record.kind, event.step.reason) for event in published}
 
 
+@pytest.mark.in_turn
 def test_each_kind_of_query_over_a_story_of_runs(
     make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from harness import Harness, MakeShop
+from harness import MakeShop
 
 from lakesmith.catalog.state import TableState
 from lakesmith.execute import faults
@@ -111,16 +111,10 @@ def test_a_batch_that_fails_changes_nothing(make_shop: MakeShop) -> None:
     assert back.columns == ("full_name (then name)", "vat (then not there, so NULL)")
 
 
-@pytest.mark.parametrize("alone", [True, False])
-def test_a_run_with_nothing_new_makes_what_is_declared(
-    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch, alone: bool
-) -> None:
-    """Without Spark, and with it where partitions change or only Iceberg knows the metadata: to the same."""
+def test_a_run_with_nothing_new_makes_what_is_declared(make_shop: MakeShop) -> None:
     people = make_shop(FILES)
     people.take("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")
     before = people.state("bronze.people")
-    if not alone:
-        monkeypatch.setattr("lakesmith.execute.advance.restructured", lambda *_: None)
     people.write(
         {
             BRONZE: AFTER.partition("partition_by")[0],
@@ -130,10 +124,7 @@ def test_a_run_with_nothing_new_makes_what_is_declared(
     people.write(
         {SILVER: "query: SELECT id, full_name AS name, n FROM bronze.people\nkey: [id]\nowner: Ann\n"}
     )
-    with monkeypatch.context() as patch:
-        if alone:
-            patch.setattr("lakesmith.spark.engine.SparkEngine.run_step", _only_below(people))
-        result = people.must_run()
+    result = people.must_run()
     record = result.published["bronze.people"]
     assert record.kind == "advance"
     assert set(record.notes) >= {
@@ -160,24 +151,9 @@ def test_a_run_with_nothing_new_makes_what_is_declared(
     people.take("landing/2.csv", "id,full_name,n,at,vat\n3,Cyd,3000000000,2026-03-05,0.5\n")
     assert people.rows("silver.copy") == [(1, 1, None), (2, 2, None), (3, 3_000_000_000, 0.5)]
     assert people.rows("silver.people") == [(1, "Ada", 1), (2, "Bob", 2), (3, "Cyd", 3_000_000_000)]
-    if alone:
-        # Partitions take Spark, and only that.
-        assert people.redefine({BRONZE: AFTER}, "bronze.people").published["bronze.people"].kind == "advance"
-        assert people.state("bronze.people").partitioning == ("months(at)", "bucket(2, id)")
-        assert len(people.rows("bronze.people")) == 3
-
-
-def _only_below(people: Harness) -> Any:
-    """Steps of Spark for all tables but the one of files."""
-    from lakesmith.spark.engine import SparkEngine
-
-    run_step = SparkEngine.run_step
-
-    def checked(self: SparkEngine, step: Any, listener: Any) -> Any:
-        assert str(step.name) != "bronze.people", people.root
-        return run_step(self, step, listener)
-
-    return checked
+    assert people.redefine({BRONZE: AFTER}, "bronze.people").published["bronze.people"].kind == "advance"
+    assert people.state("bronze.people").partitioning == ("months(at)", "bucket(2, id)")
+    assert len(people.rows("bronze.people")) == 3
 
 
 def test_a_renaming_that_cannot_be_is_said(make_shop: MakeShop) -> None:

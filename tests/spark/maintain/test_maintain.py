@@ -10,10 +10,10 @@ from maintaining import data_files, found_in, maintained, must_maintain, soon
 from read_elsewhere import by_duckdb, by_pyiceberg, names_of
 
 from lakesmith import limits
-from lakesmith.execute.advance import takes_spark
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.maintenance import NotMaintained
+from lakesmith.execute.publish import takes_spark
 from lakesmith.plan.maintenance import Care, Task
 from lakesmith.project.definitions import TableName
 
@@ -29,7 +29,8 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("version", [3, pytest.param(2, marks=pytest.mark.in_turn)])
+@pytest.mark.in_turn
+@pytest.mark.parametrize("version", [3, 2])
 def test_tables_of_many_batches(make_shop: MakeShop, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = make_shop(FILES)
     shop.write({"tables/_defaults.yaml": f"format_version: {version}\n"})

@@ -39,6 +39,7 @@ def stray(folder: Path, name: str, days: float) -> Path:
     return path
 
 
+@pytest.mark.in_turn
 def test_orphans_are_listed_first_and_then_removed(make_shop: MakeShop) -> None:
     shop = grown(make_shop(FILES), 0, 1)
     must_maintain(shop)

@@ -166,6 +166,7 @@ class Sources:
         return {f"{start:%H:%M}": total for start, total in rows}
 
 
+@pytest.mark.in_turn
 def test_a_source_that_is_quiet_holds_no_window_open(
     make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

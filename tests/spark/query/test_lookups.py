@@ -70,6 +70,7 @@ def shop(make_shop: MakeShop, postgres: str, monkeypatch: pytest.MonkeyPatch) ->
     return make_shop(FILES)
 
 
+@pytest.mark.in_turn
 def test_a_story(shop: Harness, postgres: str) -> None:
     ran = shop.take("landing/sales/1.csv", HEADER + "1,1,2.00\n2,2,3.00\n3,9,4.00\n")
     # Sale 3 is of a product that nobody knows; where it is only joined, it is left out.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from landing_files import one, rows
 from pyspark.sql import Row, SparkSession
-from soak import SOAK, seeds
+from soaking import SOAK, seeds
 
 from exact_values import CASES, LEAVES, random_type, random_value
 from lakesmith.project.definitions import Column, HttpSource

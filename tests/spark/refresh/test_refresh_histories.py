@@ -40,7 +40,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from shape import Shape
 from shapes import BY_NAME, SHAPES, with_inputs
-from soak import SOAK
+from soaking import SOAK
 
 import turns
 from lakesmith import limits

@@ -11,7 +11,7 @@ import pytest
 from harness import Harness, MakeShop, RunResult, in_order
 from oracle import COLUMNS, Arrival, Keyed, Row, random_history, state_of
 from oracle_versions import history_of
-from soak import SOAK, seeds
+from soaking import SOAK, seeds
 
 from lakesmith.execute.events import TableRedone
 from lakesmith.spark.batch.sidecar import SidecarKind

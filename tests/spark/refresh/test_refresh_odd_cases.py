@@ -337,7 +337,7 @@ def test_columns_that_differ_in_case_only_are_refused(shop: Harness) -> None:
         (problem,) = shop.run("bronze.a", "gold.cased").problems
     finally:
         shop.spark.conf.unset("spark.sql.caseSensitive")
-    assert (problem.code, "v and V" in problem.what) == ("LS613", True)
+    assert (problem.code, "v and V" in problem.what) == ("LS624", True)
 
 
 HOURLY = "SELECT date_trunc('hour', at) AS h, avg(n) AS mean FROM bronze.a GROUP BY date_trunc('hour', at)"

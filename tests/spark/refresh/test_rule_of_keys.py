@@ -19,7 +19,7 @@ from history_rows import COLUMNS, KEYS, Row, row_of
 from pyspark.sql import DataFrame, SparkSession
 from shape import BY_KEYS, Shape
 from shapes import SHAPES
-from soak import seeds
+from soaking import seeds
 
 from lakesmith.execute.engine import NeverIncremental
 from lakesmith.project.definitions import TableName

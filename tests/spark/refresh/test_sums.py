@@ -12,7 +12,7 @@ import duckdb
 import pytest
 from harness import Harness, MakeShop, RunResult
 from pyspark.sql import SparkSession
-from soak import SOAK, seeds
+from soaking import SOAK, seeds
 from titled import titled
 
 from lakesmith.errors import Place

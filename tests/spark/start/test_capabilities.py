@@ -79,3 +79,25 @@ def test_a_project_gives_the_same_without(
     _with_less(session.spark, monkeypatch, observed_rows=False)
     assert grown("waited") == told
     assert len(told[2]) == 2
+
+
+def test_local_files_get_their_permissions_without_a_process(spark: SparkSession, tmp_path: Path) -> None:
+    jvm: Any = spark._jvm
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    ours = jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI(tmp_path.as_uri()), conf)
+    assert ours.getClass().getName() == "lakesmith.LocalFiles"
+    usual = jvm.org.apache.hadoop.fs.LocalFileSystem()
+    usual.initialize(jvm.java.net.URI("file:///"), conf)
+    made = []
+    for name, files in (("ours", ours), ("usual", usual)):
+        folder = jvm.org.apache.hadoop.fs.Path((tmp_path / name).as_uri())
+        files.mkdirs(folder)
+        files.create(jvm.org.apache.hadoop.fs.Path(folder, "a")).close()
+        odd = jvm.org.apache.hadoop.fs.permission.FsPermission("1751")
+        sticky = jvm.org.apache.hadoop.fs.Path(folder, "sticky")
+        files.mkdirs(sticky)
+        files.setPermission(sticky, odd)
+        there = sorted((tmp_path / name).rglob("*"))
+        made.append({str(path.relative_to(tmp_path / name)): path.stat().st_mode for path in there})
+    assert made[0] == made[1]
+    assert ".a.crc" in made[0]

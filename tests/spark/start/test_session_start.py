@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ from pyspark.sql import SparkSession
 from tests.conftest import LakePaths
 
 from lakesmith.errors import EnvironmentProblem
-from lakesmith.spark.start.class_archive import Archive, archive_for, seal
+from lakesmith.spark.start.class_archive import Archive, archive_for, last_doubt, seal, usable
 from lakesmith.spark.start.find_java import find_java
-from lakesmith.spark.start.jars import jars_folder
+from lakesmith.spark.start.jars import cache_folder, ensure_jars, jars_folder
 from lakesmith.spark.start.launch import spark_class_path
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, start_session
 from lakesmith.spark.start.session_folder import sweep
@@ -125,11 +126,14 @@ from lakesmith.spark.start.session import SessionSettings, local_catalog_conf, s
 
 root = Path(sys.argv[1])
 catalogs = local_catalog_conf(root / "c.db", root / "w")
-settings = SessionSettings(catalogs, root / "spark.log", driver_memory_mb=1024)
+conf = json.loads(os.environ.get("CONF", "{}"))
+settings = SessionSettings(catalogs, root / "spark.log", driver_memory_mb=1024, conf=conf)
 handle = start_session(settings).result()
 spark = handle.spark
 rows = spark.range(3).count()
+command = Path(f"/proc/{handle.jvm_pid}/cmdline").read_text()
 said = {"by": handle.started_by, "notes": handle.notes, "pid": handle.jvm_pid, "rows": rows}
+said["command"] = command
 """
 STOP = """
 began = time.monotonic()
@@ -203,12 +207,28 @@ def test_a_corrupt_archive_does_not_keep_spark_from_starting(tmp_path: Path, wor
     assert said["rows"] == 3
     assert said["by"] == "direct"
     assert "archive" in said["notes"][0]
-    assert not archive.file.exists()
-    assert archive.failed.exists()
+    # The next start tries it again: this JVM may have had another reason.
+    assert last_doubt(archive) == "refused by the JVM"
+    assert usable(archive)
     # Stopped quickly, JVM and temporary files gone.
     assert said["stop_seconds"] < 5
     assert not is_running(said["pid"])
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_an_extra_class_path_does_not_cost_the_archive(tmp_path: Path, session: SessionHandle) -> None:
+    java = find_java()
+    there = archive_for(cache_folder(), java, spark_class_path(ensure_jars(java, local_jars())))
+    if not usable(there):
+        pytest.skip("the archive of this machine is not made yet")
+    (tmp_path / "classes").mkdir()
+    (tmp_path / "classes" / "mine.txt").write_text("x")
+    with zipfile.ZipFile(tmp_path / "mine.jar", "w") as jar:
+        jar.writestr("mine.txt", "x")
+    extra = os.pathsep.join(str(tmp_path / name) for name in ("mine.jar", "classes"))
+    said = run(tmp_path, {**os.environ, "CONF": json.dumps({"spark.driver.extraClassPath": extra})})
+    assert (said["rows"], said["notes"], last_doubt(there)) == (3, [], None)
+    assert "-XX:SharedArchiveFile" in said["command"]
 
 
 def test_when_the_fast_ways_fail_the_ordinary_start_serves(tmp_path: Path, world: dict[str, str]) -> None:

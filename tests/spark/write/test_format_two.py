@@ -96,7 +96,6 @@ def _go_on(shop: Harness, changes: tuple[str, ...] = CHANGES) -> tuple[dict[str,
     return accounts, kinds
 
 
-@pytest.mark.always
 def test_every_strategy_makes_the_rows_and_the_accounts_of_version_3(
     tmp_path: Path, session: SessionHandle
 ) -> None:

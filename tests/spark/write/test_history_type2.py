@@ -7,7 +7,7 @@ import pytest
 from harness import Harness, MakeShop, RunResult, in_order
 from oracle import COLUMNS, Arrival, Keyed, random_history
 from oracle_versions import current_rows, history_of
-from soak import SOAK, seeds
+from soaking import SOAK, seeds
 
 from lakesmith import limits
 from lakesmith.catalog.record import Versions
@@ -268,7 +268,7 @@ def test_columns_that_only_a_run_can_tell(log: Harness) -> None:
         }
     )
     problems = {problem.code: problem for problem in log.run("silver.taken", "silver.lacking").problems}
-    assert "cannot have a column Valid_To" in problems["LS613"].what
+    assert "cannot have a column Valid_To" in problems["LS624"].what
     assert problems["LS615"].what == "track names the column 'town', which the query does not give"
     assert str(problems["LS615"].place) == "tables/silver/lacking.yaml:5"
 

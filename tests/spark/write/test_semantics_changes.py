@@ -39,7 +39,8 @@ def test_a_plain_table(shop: Harness) -> None:
 
     # Comments, layout and a description.
     shop.write({plain: "-- orders\nselect id,\n  email, price\nfrom bronze.events where op='I'"})
-    assert not shop.redefine({"tables/silver/plain.yaml": "description: Plain\ntags: [a]\n"}).published
+    described = shop.redefine({"tables/silver/plain.yaml": "description: Plain\ntags: [a]\n"}).published
+    assert {table: record.kind for table, record in described.items()} == {"silver.plain": "advance"}
 
     # A new column and another filter; the table below follows.
     shop.write({plain: "SELECT id, email, price, seq + 1 AS next FROM bronze.events WHERE op <> 'D'"})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from harness import Harness, MakeShop, in_order
 from oracle import COLUMNS, Arrival, Keyed, State, random_history, state_of
-from soak import SOAK, seeds
+from soaking import SOAK, seeds
 
 from lakesmith import limits
 from lakesmith.catalog.family import sidecar_of

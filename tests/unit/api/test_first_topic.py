@@ -17,7 +17,9 @@ def test_spark_is_started_anew_for_the_first_topic(tmp_path: Path, monkeypatch: 
     def open_engine(*_: object, **__: object) -> Any:
         number = len(started)
         started.append(number)
-        handle = SimpleNamespace(stop=lambda: stopped.append(number), jvm_pid=number, spark=None)
+        handle = SimpleNamespace(
+            stop=lambda: stopped.append(number), jvm_pid=number, spark=None, warm=False, leave=None
+        )
         return SimpleNamespace(session=handle)
 
     monkeypatch.setattr(spark_open, "open_engine", open_engine)

@@ -9,7 +9,7 @@ import pytest
 import lakesmith
 
 PUBLIC = [
-    "BadRows", "Lakehouse", "LakesmithError", "Problem", "Rows", "RunFailed", "RunResult", "Table", "events",
+    "BadRows", "Lakehouse", "LakesmithError", "Problem", "Rows", "RunFailed", "RunResult", "events",
     "open",
 ]  # fmt: skip
 
@@ -46,16 +46,18 @@ def test_what_a_lakehouse_does_is_this() -> None:
     calls = {name for kind in kinds for name in vars(kind) if not name.startswith("_")}
     general = {"folder", "lost_spark", "session", "close"}
     reading = {
-        "tables", "plan", "status", "query", "table", "diff", "verify", "history", "connect", "tags", "files",
-        "explain", "doctor",
+        "tables", "plan", "status", "query", "table", "diff", "check", "verify", "history", "connect",
+        "tags", "files", "explain", "doctor", "alerts", "test_alerts", "overview",
+        "trace", "samples", "keep_event",
     }  # fmt: skip
     quarantine = {"quarantine", "quarantine_rows", "quarantine_replay", "quarantine_drop"}
     changing = {
-        "run", "drop", "rollback", "release", "tag", "untag", "rename", "register", "relocate",
-        "change_files", "erase", "readmit",
+        "run", "drop", "rollback", "release", "tag", "untag", "rename", "register", "relocate", "recover",
+        "change_files", "erase", "readmit", "deploy", "check_deployment", "deployment_cost",
+        "upload_artifact", "submit", "follow", "cancel", "run_log",
     }  # fmt: skip
     maintaining = {"plan_maintenance", "maintain", "maintain_slice", "rewrite"}
-    assert calls == general | reading | quarantine | changing | maintaining | {"up", "send", "stop"}
+    assert calls == general | reading | quarantine | changing | maintaining | {"up", "ui", "send", "stop"}
 
 
 def test_the_tables_are_told_behind_those_they_read(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakesmith.catalog.record import SUMMARY_KEY, Account, Pin, Record, Versions
+from lakesmith.catalog.record import SUMMARY_KEY, Account, Gate, Pin, Record, Versions
 
 RECORD = Record(
     attempt="a-2",
@@ -52,6 +52,17 @@ def test_a_record_from_before_tables_kept_versions() -> None:
     data = json.loads(RECORD.to_summary()[SUMMARY_KEY])
     del data["account"]["versions"]
     assert Record.from_summary({SUMMARY_KEY: json.dumps(data)}) == RECORD
+
+
+def test_rules_of_older_records_have_no_expected_text() -> None:
+    record = replace(
+        RECORD, gates={"RowCount > 9": Gate("failed", 3.0, "> 9"), "IsUnique a": Gate("passed", None)}
+    )
+    assert Record.from_summary(record.to_summary()) == record
+    data = json.loads(record.to_summary()[SUMMARY_KEY])
+    data["gates"] = {"RowCount > 9": ["failed", 3.0]}
+    found = Record.from_summary({SUMMARY_KEY: json.dumps(data)})
+    assert found is not None and found.gates == {"RowCount > 9": Gate("failed", 3.0)}
 
 
 def test_versions_are_placed_where_they_went_and_not_by_the_rows_they_made() -> None:

@@ -19,9 +19,12 @@ LAKESMITH = [sys.executable, "-c", "from lakesmith.cli.main import main; main()"
 @pytest.mark.parametrize(
     ("words", "lines"),
     [
-        (["statu"], ["LS202 lakesmith has no command statu", "did you mean status?"]),
-        (["xyzzy"], ["LS202 lakesmith has no command xyzzy", "lakesmith --help"]),
-        (["status", "--jsn"], ["LS203 lakesmith status has no option --jsn", "did you mean --json?"]),
+        (["statu"], ["LS204 no such command 'statu'. Did you mean 'status'", "lakesmith --help"]),
+        (["xyzzy"], ["LS204 no such command 'xyzzy'", "lakesmith --help"]),
+        (
+            ["status", "--jsn"],
+            ["LS204 no such option: --jsn (Possible options: --json)", "lakesmith status --help"],
+        ),
         (["history"], ["LS204 missing argument", "lakesmith history --help"]),
         (["history", "a.b", "--limit", "many"], ["LS204 invalid value for '--limit'"]),
         (["history", "a.b", "--limit", "-1"], ["LS204 invalid value for '--limit'"]),
@@ -41,8 +44,8 @@ def test_a_wrong_call_as_data(cli: Cli) -> None:
     said = cli("status", "--jsn", "--json")
     assert (said.code, said.err) == (2, "")
     assert said.data["exit_code"] == 2
-    assert said.data["problems"][0]["code"] == "LS203"
-    assert said.data["problems"][0]["hint"] == "did you mean --json?"
+    assert said.data["problems"][0]["code"] == "LS204"
+    assert "--json" in said.data["problems"][0]["what"]
 
 
 @pytest.mark.parametrize("command", ["status", "plan", "run", "history silver.x", "files a.b", "explain a.b"])
@@ -75,9 +78,8 @@ def test_help_is_on_the_output(cli: Cli) -> None:
     assert cli().code == 2
 
 
-def test_the_version_in_both_ways_people_ask_for_it(cli: Cli) -> None:
+def test_the_version(cli: Cli) -> None:
     said = cli("--version")
-    assert said == cli("version")
     assert (said.code, said.out) == (0, f"lakesmith {__version__}\n")
 
 

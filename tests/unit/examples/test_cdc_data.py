@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from example_files import EXAMPLES, contents
 
 Change = tuple[int, str, str]

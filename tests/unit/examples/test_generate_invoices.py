@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
 from example_files import EXAMPLES, contents, load_generator
 
 generate = load_generator("invoices")

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from example_files import EXAMPLES, contents, load_generator
 
 generate = load_generator("customer-orders")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from example_files import EXAMPLES
 
 SCRIPT = EXAMPLES.parent / "scripts" / "refresh_outputs.py"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from example_files import EXAMPLES
 
 pytestmark = pytest.mark.processes
@@ -16,6 +17,7 @@ wheel = pytest.importorskip("hatchling.builders.wheel")
 
 SHIPPED_LANDING = {
     "customer-orders/landing/orders/.gitkeep",
+    "cdn-logs/landing/logs/.gitkeep",
     "dim-customers/landing/customers/.gitkeep",
     *(f"invoices/landing/invoices/20240603-{time}.tsv" for time in ("0915", "0930", "0945", "1000")),
 }

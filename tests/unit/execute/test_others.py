@@ -16,7 +16,8 @@ from lakesmith.plan.fingerprint import NOTHING, Around
 from lakesmith.plan.planner import plan_derived
 from lakesmith.plan.steps import InputRange, Refused, Strategy, TableStep
 from lakesmith.project.definitions import ExternalTable, History, SqlQuery, TableDefinition, TableName
-from lakesmith.project.loader import load_project
+from lakesmith.project.files import FolderFiles
+from lakesmith.project.loader import parse_project
 from lakesmith.sql.analysis import analyse
 
 SALES = TableName("shop", "sales")
@@ -115,7 +116,7 @@ def test_a_catalog_of_others_that_does_not_answer_is_a_problem_of_its_tables_alo
         'name: shop\ntargets: {local: {other_catalogs: {crm: {type: rest, uri: "http://${CRM}/api"}}}}\n'
     )
     (tmp_path / "tables/crm/customers.yaml").write_text("external: {catalog: crm, table: sales.customers}\n")
-    project = load_project(tmp_path, environ={"CRM": "127.0.0.1:1"}).project
+    project = parse_project(FolderFiles(tmp_path), environ={"CRM": "127.0.0.1:1"}).project
     problem = Lake.open(project).facts(TableName("crm", "customers")).problem
     assert problem is not None
     assert (problem.code, str(problem.place)) == ("LS325", "tables/crm/customers.yaml:1")

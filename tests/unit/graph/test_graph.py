@@ -20,6 +20,7 @@ from lakesmith.project.definitions import (
     Target,
 )
 from lakesmith.project.formats import FileFormat
+from lakesmith.quality.dqdl import parse_rules
 from lakesmith.sql.analysis import analyse
 
 PLACE = Place("x", 1)
@@ -72,6 +73,27 @@ def test_levels_read_only_earlier_levels() -> None:
         ["bronze.customers", "bronze.orders", "bronze.z_report"], ["silver.orders"], ["silver.customers"],
         ["gold.a_cities"],
     ]  # fmt: skip
+
+
+def ruled(table: TableDefinition, rule: str) -> TableDefinition:
+    return replace(table, rules=parse_rules(f"Rules = [ {rule} ]", PLACE))
+
+
+def test_tables_that_rules_name_come_first_where_that_makes_no_circle() -> None:
+    graph = graph_of(
+        ruled(sourced("bronze.a", "id"), 'ReferentialIntegrity "id" "Bronze.c.{id}" = 1'),
+        ruled(
+            sourced("bronze.b", "id"), 'CustomSql "SELECT count(*) FROM primary JOIN bronze.a USING (id)" > 0'
+        ),
+        sourced("bronze.c", "id"),
+        ruled(sourced("silver.x", "id"), 'RowCountMatch "silver.y" = 1'),
+        ruled(sql("silver.y", "SELECT id FROM silver.x"), 'RowCountMatch "silver.y" = 1'),
+    )
+    assert [names(level) for level in graph.levels] == [
+        ["bronze.c"], ["bronze.a"], ["bronze.b"], ["silver.x"], ["silver.y"]
+    ]  # fmt: skip
+    after = {str(node.name): names(node.after) for node in graph.nodes if node.after}
+    assert after == {"bronze.a": ["bronze.c"], "bronze.b": ["bronze.a"]}, "those of the circle do not wait"
 
 
 def test_inputs_are_named_once_in_the_order_of_the_query() -> None:

@@ -12,7 +12,7 @@ from lakesmith.catalog.progress import rows_at
 from lakesmith.catalog.record import Account, Record
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.plan.facts import SourceFacts
-from lakesmith.plan.format_version import FormatUpgrade, format_problem, format_properties, what_it_costs
+from lakesmith.plan.format_version import FormatUpgrade, format_problem, format_properties
 from lakesmith.plan.settings import changed_settings
 from lakesmith.plan.sourced import plan_sourced
 from lakesmith.plan.steps import Refused
@@ -72,11 +72,6 @@ def test_of_a_table_of_files_it_is_said_that_those_have_to_be_there(orders: Tabl
 def test_only_tables_of_version_2_say_which_deletes_a_file_has() -> None:
     assert format_properties(3) == {"format-version": "3"}
     assert format_properties(2) == {"format-version": "2", "write.delete.granularity": "file"}
-
-
-def test_only_version_2_costs_something() -> None:
-    assert what_it_costs(3) == ()
-    assert "rows have no ids" in what_it_costs(2)[0]
 
 
 def _snapshot(number: int, operation: str, rows: int | None = None, **counts: int) -> Snapshot:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import pytest
+from setting_pages import json_schema, section
 
 from lakesmith.api.explaining import settings_of
 from lakesmith.plan.fingerprint import definition_fingerprint, definition_parts
@@ -13,7 +14,6 @@ from lakesmith.project.declaring import Rows, duration, setting
 from lakesmith.project.definitions import TableDefinition, TableName
 from lakesmith.project.loaded import LoadedProject
 from lakesmith.project.loader import parse_project
-from lakesmith.project.reference.pages import json_schema, section
 from lakesmith.project.tables import TableBuilder
 from lakesmith.project.written import defaults_model, model_of
 from memory_files import MemoryFiles

@@ -8,7 +8,7 @@ import pytest
 from lakesmith.cache import Cache
 from lakesmith.project.files import FolderFiles
 from lakesmith.project.loaded import LoadedProject, _code, load_cached
-from lakesmith.project.loader import load_project
+from lakesmith.project.loader import parse_project
 
 FILES = {
     "lakesmith.yaml": "name: shop\ndefault_target: local\ntargets: {local: {}, "
@@ -50,7 +50,7 @@ def tampered(root: Path) -> None:
 
 
 def test_what_is_kept_is_what_was_read(root: Path) -> None:
-    read = load_project(root, environ={})
+    read = parse_project(FolderFiles(root), environ={})
     assert read.problems == ()
 
     assert cached(root) == read
@@ -95,7 +95,7 @@ def test_every_change_of_a_file_counts(root: Path, change: Callable[[Path], obje
     tampered(root)
     change(root)
 
-    assert cached(root) == load_project(root, environ={})
+    assert cached(root) == parse_project(FolderFiles(root), environ={})
 
 
 def test_a_target_with_secrets_is_not_kept(root: Path) -> None:
@@ -119,13 +119,13 @@ def test_rubbish_is_read_over(root: Path, rubbish: str) -> None:
     cached(root)
     kept(root).write_text(rubbish)
 
-    assert cached(root) == load_project(root, environ={})
+    assert cached(root) == parse_project(FolderFiles(root), environ={})
 
 
 def test_a_folder_that_cannot_be_written_changes_nothing(root: Path) -> None:
     (root / "cache").write_text("a file")
 
-    assert cached(root) == load_project(root, environ={})
+    assert cached(root) == parse_project(FolderFiles(root), environ={})
 
 
 def test_a_name_of_a_target_is_no_path(root: Path) -> None:

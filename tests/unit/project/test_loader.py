@@ -26,8 +26,9 @@ from lakesmith.project.definitions import (
     TableDefinition,
     TableName,
 )
+from lakesmith.project.files import FolderFiles
 from lakesmith.project.formats import FileFormat
-from lakesmith.project.loader import load_project, parse_project
+from lakesmith.project.loader import parse_project
 from lakesmith.sql.analysis import analyse
 from memory_files import MemoryFiles
 
@@ -486,7 +487,7 @@ def test_a_folder_on_disk(tmp_path: Path) -> None:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
 
-    found = load_project(tmp_path, environ={})
+    found = parse_project(FolderFiles(tmp_path), environ={})
 
     assert found.problems == ()
     assert [str(t.name) for t in found.project.tables] == ["bronze.orders"]
@@ -499,7 +500,7 @@ def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "lakesmith.yaml").write_text("name: shop\n")
     (tmp_path / "tables/silver/a.sql").write_bytes(b"SELECT 'gr\xfc\xdfe' AS a")
 
-    (problem,) = load_project(tmp_path, environ={}).problems
+    (problem,) = parse_project(FolderFiles(tmp_path), environ={}).problems
 
     assert problem.lines() == [
         "LS101 tables/silver/a.sql: tables/silver/a.sql cannot be read",
@@ -521,7 +522,7 @@ def test_links_are_followed_and_never_in_a_circle(tmp_path: Path) -> None:
     (tmp_path / "shared/deep/again").symlink_to(tmp_path / "shared")
     (tmp_path / "tables/gold/d.sql").symlink_to(tmp_path / "shared/b.sql")
 
-    found = load_project(tmp_path, environ={})
+    found = parse_project(FolderFiles(tmp_path), environ={})
 
     names = ["gold.a", "gold.b", "gold.c", "gold.d", "silver.b", "silver.c"]
     assert (found.problems, [str(table.name) for table in found.project.tables]) == ((), names)
@@ -531,7 +532,7 @@ def test_a_link_that_leads_nowhere_is_said(tmp_path: Path) -> None:
     _on_disk(tmp_path, "tables/gold/a.sql")
     (tmp_path / "tables/gold/b.sql").symlink_to(tmp_path / "gone.sql")
 
-    (problem,) = load_project(tmp_path, environ={}).problems
+    (problem,) = parse_project(FolderFiles(tmp_path), environ={}).problems
 
     assert (problem.code, problem.place, problem.found) == (
         "LS101", Place("tables/gold/b.sql"), "No such file or directory",
@@ -541,7 +542,7 @@ def test_a_link_that_leads_nowhere_is_said(tmp_path: Path) -> None:
 def test_tables_that_are_no_folder_are_said(tmp_path: Path) -> None:
     _on_disk(tmp_path, "tables")
 
-    (problem,) = load_project(tmp_path, environ={}).problems
+    (problem,) = parse_project(FolderFiles(tmp_path), environ={}).problems
 
     assert (problem.code, problem.expected, problem.found) == (
         "LS101", "a folder that can be listed", "Not a directory",
@@ -550,7 +551,7 @@ def test_tables_that_are_no_folder_are_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("example", ["customer-orders", "dim-customers", "invoices"])
 def test_the_examples_are_right(example: str) -> None:
-    found = load_project(Path(__file__).parents[3] / "examples" / example, environ={})
+    found = parse_project(FolderFiles(Path(__file__).parents[3] / "examples" / example), environ={})
 
     assert found.problems == ()
     assert {t.name.layer for t in found.project.tables} == {"bronze", "silver", "gold"}

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from lakesmith.errors import Place, ProjectError
 from lakesmith.quality.dqdl import parse_rules
+from lakesmith.quality.metrics import gate_in_words
 
 PLACE = Place("tables/silver/customers.yaml", 10)
 
@@ -93,6 +94,15 @@ PREDICATES = {
         'ColumnValues "s" not matches "a"',
         r"coalesce(NOT CAST(`s` AS STRING) RLIKE '\\A(?:a)\\z', false)",
     ),
+    "a string in any case": (
+        'ColumnValues "s" not in ["X", EMPTY] with ignoreCase = "true"',
+        "coalesce(lower(CAST(`s` AS STRING)) IS NULL OR NOT (CAST(lower(CAST(`s` AS STRING)) AS STRING)"
+        " IN ('x', '')), false)",
+    ),
+    "a regular expression in any case": (
+        'ColumnValues "s" matches "[a-c]x" with ignoreCase = "true"',
+        r"coalesce(CAST(`s` AS STRING) RLIKE '\\A(?:(?iu)[a-c]x)\\z', false)",
+    ),
     "a length": ('ColumnLength "s" != 5', "(NOT coalesce(length(CAST(`s` AS STRING)), 0) IN (5))"),
     "a length between": (
         'ColumnLength "s" between 1 and 5',
@@ -166,7 +176,8 @@ SOUP = st.lists(
             "where", "with", "labels", "threshold", "now()", "-", "5", "1.5", "NULL", "EMPTY", '"a"',
             '"2024-01-31"', '"', "$x", "!=", ">", "# c\n", "\\", "é",
             "IsComplete", "ColumnValues", "ColumnLength", "RowCount", 'IsComplete "a"', "Analyzers",
-            'ColumnValues "b" = 1',
+            'ColumnValues "b" = 1', "RowCount > avg(last(3))", "DataFreshness",
+            "Uniqueness", "days", "last(", "of",
         ]
     )
 )  # fmt: skip
@@ -184,7 +195,16 @@ def test_any_text_gives_rules_or_problems_at_lines_of_the_text(words: list[str],
         assert all(problem.place and problem.place.line in lines for problem in error.problems)
     else:
         assert rules
+        assert isinstance(gate_in_words([rule for rule in rules if not rule.predicate]), str)
         again = parse_rules("Rules = [" + ", ".join(rule.text for rule in rules) + "]", PLACE)
         assert [(rule.text, rule.predicate) for rule in again] == [
             (rule.text, rule.predicate) for rule in rules
         ]
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\\p{L}+", "a{99999999999999999999}", "(?<n>x)", "[[a]", "(" * 2000 + ")" * 2000]
+)
+def test_a_regular_expression_that_python_does_not_know_is_left_to_java(pattern: str) -> None:
+    (rule,) = parse_rules(f'Rules = [ ColumnValues "s" matches "{pattern}" ]', PLACE)
+    assert rule.predicate

@@ -102,13 +102,6 @@ def test_a_project_that_is_broken_meanwhile_is_told_and_read_again(
     assert up.poll() is None
 
 
-def test_watching_needs_a_terminal(shop: Path) -> None:
-    said = call(shop, "status", "--watch")
-
-    assert said.returncode == 2
-    assert "LS228 --watch draws on a terminal" in said.stderr
-
-
 def test_a_second_signal_gives_up_only_what_is_under_way(shop: Path) -> None:
     up = Up(UpOptions(shop), observer=None, open_lake=None)  # type: ignore[arg-type]
     up.stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -14,8 +14,7 @@ import pytest
 from lakesmith.catalog.record import Account, Record
 from lakesmith.errors import LakesmithError, Place, Problem, ProjectError
 from lakesmith.execute.events import BatchReport, Listener, RunFailed, RunResult, TableFailed, TablePublished
-from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained, Slice
-from lakesmith.execute.maintenance_result import MaintenanceResult
+from lakesmith.execute.maintenance import Maintained, MaintenanceResult, Measured, NotMaintained, Slice
 from lakesmith.plan.maintenance import Task
 from lakesmith.plan.steps import Base, Strategy, TableStep
 from lakesmith.project.definitions import Maintenance, Schedule, TableDefinition, TableName
@@ -76,6 +75,7 @@ class World:
     kept_up: list[str] = field(default_factory=list)
     maintained: list[tuple[float, str]] = field(default_factory=list)
     pieces: int = 1
+    parked: set[str] = field(default_factory=set)
 
     def read(self) -> Tables:
         if isinstance(self.raises, ProjectError):
@@ -92,6 +92,9 @@ class World:
 
     def tidy(self, result: RunResult) -> None:
         pass
+
+    def alert(self, parked: Mapping[str, Problem], listener: Listener) -> None:
+        self.parked = set(parked)
 
     def maintain_slice(self, name: str) -> Slice:
         if self.fails:
@@ -275,6 +278,7 @@ def test_a_table_that_keeps_failing_is_parked_until_its_definition_changes(world
     assert tried == PARKED_AFTER
     assert world.said[-1].startswith("silver.b is parked: it failed 8 times in a row with LS601")
     assert world.board["tables"]["silver.b"].is_parked
+    assert world.parked == {"silver.b"}
 
     loop.arrivals.notice("bronze.a")
     assert names(world.pass_by(loop, 300)) == ["bronze.a"]
@@ -494,3 +498,41 @@ def test_each_table_of_a_run_is_told_when_it_ends(world: World) -> None:
     last = {name: state.last_batch for name, state in world.board["tables"].items()}
     assert last["bronze.a"] == moment(START + timedelta(seconds=30))
     assert last["gold.d"] == moment(START + timedelta(seconds=120))
+
+
+def test_slow_tables_are_put_off_while_events_keep_arriving(world: World) -> None:
+    found = (table("bronze.a"), table("silver.b"), *(table(f"gold.{name}") for name in "uvwxyz"))
+    golds = tuple(f"gold.{name}" for name in "uvwxyz")
+    readers = {"bronze_a": ["silver.b"], "silver_b": golds[:-1], "gold_y": ["gold.z"]}
+    world.declared = replace(tables(*found, **readers), slow=frozenset(golds))
+    loop = world.loop(every=1e9)
+    world.during = lambda: loop.arrivals.notice("bronze.a")
+    world.pass_by(loop, 0.5)
+    world.runs.clear()
+
+    eager = ("bronze.a", "silver.b")
+    assert [run for _, run in world.pass_by(loop, 2)] == [
+        (*eager, *golds[:2]),
+        (*eager, *golds[2:4]),
+        (*eager, *golds[4:]),
+        (*eager, *golds[:2]),
+    ], "each in one run of three, in dependency order"
+
+    world.during = lambda: None
+    assert [run for _, run in world.pass_by(loop, 5)] == [(*eager, *golds[2:4]), (*golds[:2], *golds[4:])], (
+        "then those that are left"
+    )
+    loop.arrivals.notice("bronze.a")
+    assert [run for _, run in world.pass_by(loop, 5)] == [(*eager, *golds)], "one arrival puts off none"
+
+
+def test_a_run_of_events_takes_what_was_written_until_it_begins(world: World, tmp_path: Path) -> None:
+    loop, asked = world.loop(every=1e9), list[float]()
+    loop.arrivals.look_in({"bronze.a": [tmp_path]})
+    loop.seal = lambda: asked.append(world.seconds)
+    world.pass_by(loop, 2)
+    assert asked == [], "no segment has arrived"
+    (tmp_path / "1.jsonl").touch()
+    world.fails["bronze.a"] = Problem("LS601", "Spark failed")
+    runs = world.pass_by(loop, 1)
+    assert len(asked) == len(runs) == 1, "a table that waits for its next try is no reason to seal"

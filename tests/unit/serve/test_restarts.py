@@ -46,8 +46,8 @@ class Kept:
 
     @property
     def pid(self) -> int:
-        assert self.process._process is not None
-        return self.process._process.pid
+        assert self.process.pid is not None
+        return self.process.pid
 
     def post(self, path: str, event: dict[str, int]) -> int:
         url = f"http://127.0.0.1:{self.port}{path}"
@@ -85,6 +85,19 @@ def test_an_intake_that_was_killed_is_replaced_at_once_and_requests_wait_for_it(
     kept.process.end()
     lines = [path.read_text() for path in sorted((kept.root / INTAKE).rglob("*.jsonl"))]
     assert [json.loads(line)["n"] for line in "".join(lines).splitlines()] == [0, 1]
+
+
+def test_an_intake_makes_segments_when_it_is_asked(kept: Kept) -> None:
+    kept.process.seal([kept.root / INTAKE])
+    kept.start()
+    until(lambda: kept.states and kept.states[-1].is_taking)
+    before, folder = kept.pid, kept.root / INTAKE / "http"
+    for number in range(3):
+        assert kept.post("/stock", {"n": number}) == 202
+        kept.process.seal([folder])
+        until(lambda: len(list(folder.glob("*.jsonl"))) == number + 1)  # noqa: B023 - it is asked at once
+    assert kept.pid == before
+    assert kept.said == []
 
 
 def test_a_folder_that_cannot_be_written_is_said_and_stops_no_other_path(kept: Kept) -> None:
@@ -146,6 +159,6 @@ def test_the_port_of_an_intake_whose_up_was_killed_is_waited_for(kept: Kept) -> 
     for each in kept._sockets:
         each.close()  # as the end of ``up`` does
     os.kill(kept.pid, signal.SIGTERM)
-    kept.process._is_ending.set()
+    kept.process._process._is_ending.set()
     (opened,) = listen("127.0.0.1", kept.port, [folder])
     opened.close()

@@ -1,2 +1,2 @@
 {{ config(materialized='incremental', incremental_strategy='append') }}
-SELECT *, current_timestamp() AS loaded_at FROM landing_orders
+SELECT * EXCEPT (line), current_timestamp() AS loaded_at FROM landing_orders WHERE line IS NULL

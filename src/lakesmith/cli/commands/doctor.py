@@ -1,4 +1,4 @@
-"""``lakesmith doctor`` and ``lakesmith version``."""
+"""``lakesmith doctor``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
-from lakesmith import __version__
-from lakesmith.api.doctor import Checks, Verdict
+from lakesmith.api.doctor import Checks
+from lakesmith.api.doctor_machine import Verdict
 from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
 from lakesmith.cli.render.text import columns_aligned
 
 app = command_app()
-version_app = command_app()
 
 _MARKS = {Verdict.OK: "ok", Verdict.NOTE: "note", Verdict.PROBLEM: "PROBLEM"}
 
@@ -42,9 +41,3 @@ def _lines(found: Checks) -> list[str]:
         lines += [head, *(f"    {line.strip()}" for line in check.text.splitlines()[1:])]
         lines += [f"    to do: {check.hint}"] if check.hint else []
     return [*lines, "", f"{problems} problem{'s' if problems > 1 else ''}" if problems else "all is well"]
-
-
-@version_app.command()
-def version() -> None:
-    """The version, as ``--version`` prints it too."""
-    typer.echo(f"lakesmith {__version__}")

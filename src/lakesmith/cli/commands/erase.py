@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.api.erasing import ErasurePreview, LandingChange, Readmitted, Receipt
-from lakesmith.api.words import count, listed
+from lakesmith.api.access import ignore
+from lakesmith.api.erasing import ErasurePreview, Readmitted, Receipt
+from lakesmith.api.words import count
 from lakesmith.cli import command as opt
 from lakesmith.cli.command import apply_agreed, open_lake, show
 from lakesmith.cli.render.run_view import stray_prints_to_stderr
+from lakesmith.errors import listed
+from lakesmith.execute.landing_erase import LandingFile
 
 app = opt.command_app()
-
-_OUTCOMES = {"rewritten": "is rewritten without them", "kept": "is kept, as declared"}
 
 
 @app.command()
@@ -47,7 +48,7 @@ def erase(
         if readmit:
             let_in = lake.readmit(table, where, also=also or (), besides=besides or (), wait=wait)
         else:
-            say = (lambda _: None) if json else _say
+            say = ignore if json else _say
             change = lake.erase(table, where, also=also or (), besides=besides or (), wait=wait, on_event=say)
             tables = count(len(change.preview.tables), "table")
             done = apply_agreed(change, f"erase them from {tables}?", yes, json, _lines(change.preview))
@@ -74,7 +75,8 @@ def _let_in(done: Readmitted) -> Iterator[str]:
 
 def _lines(preview: ErasurePreview) -> Iterator[str]:
     """What is there of them, and what goes."""
-    columns = " and ".join(preview.columns)
+    erasure = preview.erasure
+    columns = " and ".join(erasure.persons.columns)
     for each in preview.tables:
         rows = "no such columns" if each.rows is None else count(each.rows, "row")
         bad = f", {count(each.bad_rows, 'bad row')} in quarantine" if each.bad_rows else ""
@@ -83,24 +85,26 @@ def _lines(preview: ErasurePreview) -> Iterator[str]:
         if each.lookups:
             looked_up = listed(map(str, each.lookups))
             yield f"{each.table}: its rows look {looked_up} up again where it is refreshed in full"
-    yield from (f"{name}: not looked into, it has no {columns}" for name in preview.skipped)
+    yield from (f"{name}: not looked into, it has no {columns}" for name in erasure.skipped)
     for other in preview.others:
         said = "never run" if other.rows is None else f"{count(other.rows, 'row')} of theirs"
-        yield f"{other.table}: {said}, and {preview.asked} is not made from it ({other.way})"
-    yield from (f"{name}: left out, as asked" for name in preview.left_out)
+        yield f"{other.table}: {said}, and {erasure.asked} is not made from it ({other.way})"
+    yield from (f"{name}: left out, as asked" for name in erasure.besides)
     yield from (f"{each.path}: {_becomes(each)}" for each in preview.landing)
-    for tag, tables in preview.tags.items():
+    for tag, tables in erasure.tags.items():
         yield f"{tag}, which keeps the past of {', '.join(map(str, tables))}, is taken off"
     yield (
         f"the past of {count(len(preview.tables), 'table')} before now goes: no query --as-of and no"
         " rollback reaches behind it"
     )
+    if preview.in_s3:
+        yield "old versions of objects in S3, copies included, that have rows of theirs are deleted for good"
 
 
-def _becomes(file: LandingChange) -> str:
-    if file.outcome == "removed":
+def _becomes(file: LandingFile) -> str:
+    if file.goes:
         return "is removed" if file.choice == "remove" else "is removed: it has no other records"
-    return _OUTCOMES[file.outcome]
+    return "is rewritten without them" if file.is_rewritten else "is kept, as declared"
 
 
 def _closing(receipt: Receipt) -> Iterator[str]:
@@ -111,6 +115,8 @@ def _closing(receipt: Receipt) -> Iterator[str]:
         yield "files that no snapshot names cannot be listed in S3 Tables: it removes them by itself"
     elif proof["unnamed_files"]:
         yield f"looked into {count(proof['unnamed_files'], 'file')} that no snapshot names"
+    if old := receipt.content["old_versions"]["deleted"]:
+        yield f"deleted {count(old, 'old version')} of objects in S3, copies included"
     yield from (f"left: {left}" for left in proof["left"])
     kept = sum(file["choice"] == "keep" for file in receipt.content["landing"])
     if kept:

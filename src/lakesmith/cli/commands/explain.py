@@ -8,22 +8,16 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.api.explaining import (
-    Explained,
-    ExplainedCode,
-    InputPosition,
-    Refresh,
-    Source,
-    Standing,
-    Strategy,
-    TableStatus,
-    account_in_words,
-    explain_code,
-    what_it_costs,
-)
+from lakesmith.api.explaining import Explained, explain_code
 from lakesmith.api.words import count, moment
+from lakesmith.catalog.history import account_in_words
 from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
 from lakesmith.cli.render.text import columns_aligned, titled, wrapped
+from lakesmith.errors import ErrorCode
+from lakesmith.execute.refresh import Refresh
+from lakesmith.execute.status import InputPosition, Standing, TableStatus
+from lakesmith.plan.steps import Strategy
+from lakesmith.project.definitions import Source
 
 app = command_app()
 
@@ -46,7 +40,7 @@ def explain(
     raise typer.Exit(1 if explained.status.standing is Standing.REFUSED else 0)
 
 
-def _code_lines(found: ExplainedCode) -> list[str]:
+def _code_lines(found: ErrorCode) -> list[str]:
     """The meaning, the cause and the fix of an error code."""
     return [
         *wrapped(f"{found.code}: {found.meaning}", indent=""),
@@ -64,7 +58,7 @@ def explain_lines(explained: Explained) -> list[str]:
         *(wrapped(table.description) if table.description else []),
         *titled("refresh", _refresh(explained.refresh)),
         *titled("now", _now(status)),
-        *titled("format", _format(explained)),
+        *titled("format", [_VERSION_2] if explained.format_version == 2 else []),
         *titled("sources", columns_aligned([_source(source) for source in table.sources])),
         *titled("inputs", columns_aligned([_input(position) for position in status.inputs])),
         *titled("read by", explained.readers),
@@ -76,6 +70,7 @@ def explain_lines(explained: Explained) -> list[str]:
     ]
 
 
+_VERSION_2 = "Iceberg format version 2: for engines that cannot read version 3; slower where rows change"
 _WHY = {Strategy.FULL: "why not less", Strategy.KEYS: "why not row by row"}
 
 
@@ -95,14 +90,6 @@ def _now(status: TableStatus) -> Iterator[str]:
     rows = "unknown" if status.rows is None else f"{status.rows:,}"
     bad = "unknown" if status.quarantined is None else f"{status.quarantined:,}"
     yield f"{rows} rows, {bad} in quarantine"
-
-
-def _format(explained: Explained) -> Iterator[str]:
-    """Only of another version than 3: what that costs."""
-    costs = what_it_costs(explained.format_version)
-    if costs:
-        yield f"Iceberg format version {explained.format_version}: {costs[0]}"
-        yield from costs[1:]
 
 
 def _source(source: Source) -> tuple[str, ...]:
@@ -129,9 +116,15 @@ def _last(status: TableStatus) -> Iterator[str]:
 
 def _rules(explained: Explained) -> Iterator[str]:
     record = explained.status.record
-    for rule in explained.table.rules:
+    table = explained.table
+    for rule in table.rules:
         broken = record.checks.get(rule.text) if record else None
         said = "" if broken is None else f"  ({count(broken, 'row')} broke it in the last batch)"
+        gate = record.gates.get(rule.text) if record else None
+        expected = f", expected {gate.expected}" if gate and gate.expected else ""
+        said += f"  ({gate.outcome} in the last batch, with {gate.metric}{expected})" if gate else ""
         yield f"{rule.text}{said}"
-    if explained.table.rules:
-        yield f"a row that breaks one: {explained.table.on_bad_row.value}"
+    if len(table.gates) < len(table.rules):
+        yield f"a row that breaks one: {table.on_bad_row.value}"
+    if table.gates:
+        yield f"a table rule that fails: {table.on_failed_rule.value}; {table.gate_in_words}"

@@ -8,22 +8,17 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.api.files import FileLine, FileReport, Files, FilesChanged, FileState, is_slice, printable
+from lakesmith.api.files import Files, FilesChanged
 from lakesmith.api.words import count, moment, size
-from lakesmith.cli.command import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    TableArgument,
-    TargetOption,
-    command_app,
-    open_lake,
-    show,
-)
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 from lakesmith.cli.render.run_view import open_view
 from lakesmith.cli.render.text import columns_aligned
+from lakesmith.execute.files import FileLine, FileReport, FileState
+from lakesmith.sources.kafka.slices import is_slice
+from lakesmith.sources.names import printable
 
-app = command_app()
+app = opt.command_app()
 
 SHOWN = 30
 """How many files of each state are shown without ``--all``."""
@@ -33,7 +28,7 @@ _HEADER = ("file", "state", "batch", "taken", "size", "source")
 
 @app.command()
 def files(
-    table: TableArgument,
+    table: opt.TableArgument,
     skip: Annotated[
         list[str] | None, typer.Option("--skip", help="Leave a file out from now on; its rows stay.")
     ] = None,
@@ -41,9 +36,9 @@ def files(
         list[str] | None, typer.Option("--forget", help="Delete a file's rows, and take it again.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every file, not only the newest.")] = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Prints the files of a table, or skips and forgets some; exits with 1 when a folder cannot be listed."""
     if not skip and not forget:

@@ -6,30 +6,23 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.api.reading import History, HistoryLine
+from lakesmith.api.reading import History
 from lakesmith.api.words import count, moment
-from lakesmith.cli.command import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    TableArgument,
-    TargetOption,
-    command_app,
-    open_lake,
-    show,
-)
+from lakesmith.catalog.history import HistoryLine
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 from lakesmith.cli.render.text import columns_aligned
 
-app = command_app()
+app = opt.command_app()
 
 
 @app.command()
 def history(
-    table: TableArgument,
+    table: opt.TableArgument,
     limit: Annotated[int, typer.Option(min=0, help="How many points, the newest; 0: all.")] = 20,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Prints the newest points of a table's past."""
     show(open_lake(project, target).history(table, limit=limit or None), json, _lines)
@@ -39,7 +32,7 @@ def _lines(found: History) -> list[str]:
     """The points as aligned lines; below a batch, what it read."""
     if not found.points:
         return [f"{found.table} has never been written"]
-    points = [point.line for point in found.points]
+    points = found.points
     heads = columns_aligned(
         [(moment(line.published_ms), str(line.snapshot_id), _text(line)) for line in points]
     )

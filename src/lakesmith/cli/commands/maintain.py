@@ -6,27 +6,19 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.api.maintaining import MaintenanceInterrupted
-from lakesmith.cli.command import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    SelectArgument,
-    TargetOption,
-    command_app,
-    open_lake,
-    show,
-)
+from lakesmith.api.maintaining import Interrupted
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 from lakesmith.cli.guard import INTERRUPTED
 from lakesmith.cli.render.maintain_text import left_lines, open_view, plan_lines
 from lakesmith.cli.render.run_view import stray_prints_to_stderr
 
-app = command_app()
+app = opt.command_app()
 
 
 @app.command()
 def maintain(
-    select: SelectArgument = None,
+    select: opt.SelectArgument = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what tables need, and why; do nothing. Starts no Spark.")
     ] = False,
@@ -36,9 +28,9 @@ def maintain(
     remove_orphans: Annotated[
         bool, typer.Option("--remove-orphans", help="Remove files that no snapshot has, too.")
     ] = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Maintains tables, or shows what they need; 1 if that fails for one, 130 after an interrupt."""
     names = select or ()
@@ -50,7 +42,7 @@ def maintain(
         with open_view(json) as view, stray_prints_to_stderr(json):
             try:
                 done = lake.maintain(*names, orphans=orphans, remove_orphans=remove_orphans, on_event=view)
-            except MaintenanceInterrupted as interrupt:
+            except Interrupted as interrupt:
                 done = interrupt.result
     if json:
         show(done, json, left_lines)

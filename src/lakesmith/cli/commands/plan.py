@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from lakesmith.cli.command import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    SelectArgument,
-    TargetOption,
-    command_app,
-    open_lake,
-    show,
-)
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 from lakesmith.cli.render.plan_text import plan_lines
 
-app = command_app()
+app = opt.command_app()
 
 
 @app.command()
 def plan(
-    select: SelectArgument = None,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    select: opt.SelectArgument = None,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Prints the plan; exits with 1 when a table is refused, or waits for approval."""
     found = open_lake(project, target).plan(*select or ())

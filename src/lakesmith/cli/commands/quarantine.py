@@ -8,20 +8,15 @@ from typing import Annotated
 import typer
 
 from lakesmith.api.lakehouse import Lakehouse
-from lakesmith.api.quarantine import (
-    BadRow,
-    BadRows,
-    QuarantineRows,
-    QuarantineSummary,
-    Summary,
-    escaped,
-    is_derived,
-)
-from lakesmith.api.running import Listener, RunResult
+from lakesmith.api.quarantine import QuarantineRows, QuarantineSummary, is_derived
 from lakesmith.api.words import count, moment
 from lakesmith.cli import command as opt
 from lakesmith.cli.command import agreed, open_lake, show
 from lakesmith.cli.render.run_view import run_shown
+from lakesmith.execute.events import Listener, RunResult
+from lakesmith.execute.quarantine import BadRow, Summary
+from lakesmith.plan.steps import BadRows
+from lakesmith.sources.names import escaped
 
 app = opt.command_app()
 

@@ -8,31 +8,22 @@ from pathlib import Path
 
 from lakesmith.api.registering import Registered
 from lakesmith.api.words import count, moment
-from lakesmith.cli.command import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    TargetOption,
-    YesOption,
-    apply_agreed,
-    command_app,
-    open_lake,
-    show,
-)
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import apply_agreed, open_lake, show
 from lakesmith.cli.render.text import columns_aligned
 
-app = command_app()
-relocate_app = command_app()
+app = opt.command_app()
+relocate_app = opt.command_app()
 
 _HEADER = ("table", "batch", "last written", "rows", "metadata")
 
 
 @app.command()
 def register(
-    yes: YesOption = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    yes: opt.YesOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Registers the tables that are found, after asking."""
     change = open_lake(project, target).register()
@@ -71,10 +62,10 @@ def _lines(found: Registered) -> Iterator[str]:
 
 @relocate_app.command()
 def relocate(
-    yes: YesOption = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    yes: opt.YesOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Makes the files of a copy or a move the project's own, after asking."""
     change = open_lake(project, target).relocate(on_event=_say)

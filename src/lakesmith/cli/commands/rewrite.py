@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.api.maintaining import RewriteInterrupted, RewriteResult
+from lakesmith.api.maintaining import Interrupted
 from lakesmith.api.words import count
 from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
 from lakesmith.cli.guard import INTERRUPTED
 from lakesmith.cli.render.maintain_text import open_view
 from lakesmith.cli.render.run_view import stray_prints_to_stderr
+from lakesmith.execute.maintenance import RewriteResult
 
 app = command_app()
 
@@ -31,7 +32,7 @@ def rewrite(
     with open_lake(project, target) as lake, open_view(json) as view, stray_prints_to_stderr(json):
         try:
             done = lake.rewrite(table, everything=all_files, on_event=view)
-        except RewriteInterrupted as interrupt:
+        except Interrupted as interrupt:
             done = interrupt.result
     show(done, json, _lines)
     raise typer.Exit(INTERRUPTED if done.stopped else 0)

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.api.past import RollbackPreview, RolledBack
-from lakesmith.api.words import count, moment
+from lakesmith.api.past import RolledBack
 from lakesmith.cli import command as opt
 from lakesmith.cli.command import apply_agreed, open_lake, show
 
@@ -36,56 +35,20 @@ def rollback(
     """Sets a table back after asking."""
     with open_lake(project, target) as lake:
         change = lake.rollback(table, to, with_downstream=with_downstream, hold=hold, lossy=lossy, wait=wait)
-        if change.preview.is_done:
-            show(change.preview, json, _lines)
+        if change.preview.is_needless:
+            show(change.preview, json, RolledBack.lines)
             return
         name = change.preview.prepared.first.name
-        done = apply_agreed(change, f"set {name} back?", yes, json, _lines(change.preview))
+        done = apply_agreed(change, f"set {name} back?", yes, json, change.preview.lines())
         if done is None:
             print("nothing was changed")
         else:
             show(done, json, _done)
 
 
-def _lines(preview: RollbackPreview) -> Iterator[str]:
-    """What it does, in words."""
-    prepared = preview.prepared
-    for move in prepared.rollback.moves:
-        if move.begin == move.to:
-            yield f"{move.name} is at snapshot {move.to} already (batch {move.record.batch})"
-        else:
-            rows = f", {count(move.record.account.rows_after, 'row')}"
-            way = "forward" if move.is_forward else "back"
-            at = f"{moment(move.at_ms)} (snapshot {move.to}{rows})"
-            yield f"{move.name} goes {way} to batch {move.record.batch} of {at}"
-        yield from (f"  undoes batch {record.batch} ({record.kind})" for record in reversed(move.undone))
-    if prepared.columns:
-        yield f"columns do not go back: {', '.join(prepared.columns)}"
-    yield from _file_lines(preview)
-    moved = {move.name for move in prepared.rollback.moves}
-    for name, why in prepared.rollback.stay.items():
-        yield f"{name} stays as it is, and the next run computes it from what is there then: {why}"
-    left = [str(name) for name in prepared.readers if name not in moved | prepared.rollback.stay.keys()]
-    if left and not preview.options.with_downstream:
-        how = "the next run corrects them (--with-downstream moves them now)"
-        yield f"made from it: {', '.join(left)}; {how}"
-
-
-def _file_lines(preview: RollbackPreview) -> Iterator[str]:
-    files = preview.prepared.files
-    if files.again:
-        them = "it" if len(files.again) == 1 else "them"
-        yield f"{count(len(files.again), 'file')} taken since: the next run takes {them} again"
-    if files.topics:
-        partitions = count(len(files.topics), "partition")
-        yield f"records of {partitions} taken since: the next run reads again what its topic still has"
-    if files.gone:
-        yield f"{count(len(files.gone), 'file')} taken since, of which nothing is left: the rows are lost"
-
-
 def _done(done: RolledBack) -> Iterator[str]:
     name = done.prepared.first.name
-    if done.hold:
+    if done.options.hold:
         yield f"{name} was set back and stays there until: lakesmith release {name}"
     else:
         yield f"{name} was set back; the next run brings it on again"

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from lakesmith.api.lakehouse import Lakehouse
 from lakesmith.api.running import waiting_for_approval
-from lakesmith.api.words import listed
 from lakesmith.cli import command as opt
 from lakesmith.cli.command import asks, open_lake
 from lakesmith.cli.render.run_view import run_shown
+from lakesmith.errors import listed
+from lakesmith.execute.events import Listener, RunResult
 
 app = opt.command_app()
 stop_app = opt.command_app()
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """The options of ``run``. ``wait`` is in seconds."""
-
-    select: tuple[str, ...] = ()
-    full_refresh: tuple[str, ...] = ()
-    approve: tuple[str, ...] = ()
-    wait: float = 0.0
 
 
 @app.command()
@@ -39,35 +31,41 @@ def run(
         typer.Option("--approve", help="A table that may lose what plan says that its change takes away."),
     ] = None,
     wait: opt.WaitOption = 0.0,
+    submit: Annotated[
+        bool, typer.Option("--submit", help="Run on AWS, where the target is deployed, and follow it.")
+    ] = False,
     project: opt.ProjectOption = opt.HERE,
     target: opt.TargetOption = None,
     json: opt.JsonOption = False,
 ) -> None:
     """Runs the selected tables."""
-    options = RunOptions(tuple(select or ()), tuple(full_refresh or ()), tuple(approve or ()), wait)
-    raise typer.Exit(run_command(project, target, options, json))
+    options = {"full_refresh": full_refresh or (), "approve": approve or (), "wait": wait}
+    raise typer.Exit(_called(submit)(project, target, json, *select or (), **options))
 
 
-def run_command(root: Path, target: str | None, options: RunOptions, as_json: bool) -> int:
+def _called(submit: bool) -> Callable[..., int]:
+    if not submit:
+        return run_command
+    from lakesmith.cli.commands.aws.submit import submit_command
+
+    return submit_command
+
+
+def run_command(
+    root: Path, target: str | None, as_json: bool, *select: str, approve: Sequence[str] = (), **options: Any
+) -> int:
     """Runs and shows it, asks whether tables may lose what they wait for, and returns the exit code."""
-    code, result = run_shown(
-        root,
-        target,
-        as_json,
-        lambda lake, tell: lake.run(
-            *options.select,
-            full_refresh=options.full_refresh,
-            approve=options.approve,
-            wait=options.wait,
-            on_event=tell,
-        ),
-    )
+
+    def call(lake: Lakehouse, tell: Listener) -> RunResult:
+        return lake.run(*select, approve=approve, on_event=tell, **options)
+
+    code, result = run_shown(root, target, as_json, call)
     if as_json or result is None or not (tables := waiting_for_approval(result)) or not asks():
         return code
     if not typer.confirm(f"May {listed(tables)} lose that?"):
         return code
-    again = RunOptions(tuple(f"{table}+" for table in tables), approve=(*options.approve, *tables))
-    return run_command(root, target, again, as_json)
+    again = (f"{table}+" for table in tables)
+    return run_command(root, target, as_json, *again, approve=(*approve, *tables))
 
 
 @stop_app.command()

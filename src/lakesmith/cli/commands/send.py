@@ -1,19 +1,38 @@
-"""``lakesmith send``."""
+"""``lakesmith send`` and ``lakesmith trace``: events to try a project with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lakesmith.api.keeping_up import Found, SendOptions, SendReport, Sent, Shares
-from lakesmith.api.keeping_up import SendPace as Pace
+from lakesmith.api.access import ignore
+from lakesmith.api.keeping_up import SendOptions, Sent
+from lakesmith.api.tracing import SECONDS
 from lakesmith.api.words import count as counted
 from lakesmith.api.words import duration
-from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
+from lakesmith.cli.command import (
+    HERE,
+    JsonOption,
+    ProjectOption,
+    TableArgument,
+    TargetOption,
+    command_app,
+    open_lake,
+    show,
+)
+from lakesmith.cli.render.trace_text import report
+from lakesmith.errors import UsageError
+from lakesmith.serve.send.batches import Shares
+from lakesmith.serve.send.check import Found
+from lakesmith.serve.send.report import SendReport
+from lakesmith.serve.send.sender import Pace
 
 app = command_app()
+trace_app = command_app()
 
 _SECONDS = 10.0
 """How long events are sent where nothing is said of it."""
@@ -66,13 +85,9 @@ def send(
         seconds = _SECONDS
     pace, shares = Pace(rate, batch, count, seconds, patience), Shares(late, duplicate, bad)
     options = SendOptions(url, pace, shares, seed, check)
-    done = open_lake(project, target).send(table, options, on_event=_ignore if json else _say)
+    done = open_lake(project, target).send(table, options, on_event=ignore if json else _say)
     show(done, json, _lines)
     raise typer.Exit(0 if done.is_right else 1)
-
-
-def _ignore(_text: str) -> None:
-    """Prints nothing."""
 
 
 def _say(text: str) -> None:
@@ -118,3 +133,43 @@ def found_lines(found: Found) -> Iterator[str]:
     else:
         more = found.rose - found.expected - found.uncertain
         yield f"wrong: {counted(more, 'row')} too many; if nobody else sends, events were taken twice"
+
+
+@trace_app.command()
+def trace(
+    table: TableArgument,
+    event: Annotated[
+        str | None,
+        typer.Argument(help="A file with the event, - for the standard input, or a kept event's name."),
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="The source, if the table has several.")] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Print an event to edit, and end.")] = False,
+    limit: Annotated[float, typer.Option(help="Seconds after which it ends.", min=1.0)] = SECONDS,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Follows an event; exits with 1 if a table fails. Raises as ``Lakehouse.trace``."""
+    with open_lake(project, target) as lake:
+        if sample or event is None:
+            found = lake.samples(table, source=source)
+            show(found, json, lambda each: [one.text.rstrip("\n") for one in each.samples[:1]])
+            return
+        kept = () if event == "-" or Path(event).is_file() else lake.samples(table, source=source).samples
+        traced = lake.trace(
+            table, _text(event, {each.name: each.text for each in kept}), source=source, limit=limit
+        )
+    show(traced, json, report)
+    raise typer.Exit(1 if any("failed" in stop.outcomes for stop in traced.stops) else 0)
+
+
+def _text(event: str, kept: Mapping[str, str]) -> str:
+    if event == "-":
+        return sys.stdin.read()
+    if event in kept:
+        return kept[event]
+    try:
+        return Path(event).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        what, expected = f"{event} is no event", "a file of text, -, or the name of a kept event"
+        raise UsageError.of("LS279", what, None, expected, str(error)) from error

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from lakesmith.api.reading import Standing, Status, TableStatus, UpState, is_alive, signs
+from lakesmith.api.reading import Status
 from lakesmith.api.words import ago, count
-from lakesmith.cli.command import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    SelectArgument,
-    TargetOption,
-    command_app,
-    open_lake,
-    show,
-)
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 from lakesmith.cli.render.text import columns_aligned
 from lakesmith.cli.render.up_section import up_lines
-from lakesmith.errors import LakesmithError, UsageError
+from lakesmith.execute.status import Standing, TableStatus
+from lakesmith.plan.maintenance import signs
+from lakesmith.serve.state import UpState, is_alive
 
-app = command_app()
+app = opt.command_app()
 
 
 _HEADER = ("table", "state", "batch", "published", "rows", "quarantined", "why")
@@ -42,52 +32,15 @@ _WORDS = {
 
 @app.command()
 def status(
-    select: SelectArgument = None,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Draw it again each second, until Ctrl-C.")] = False,
+    select: opt.SelectArgument = None,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
-    """The command line's words, as ``status_command`` takes them."""
-    if watch:
-        raise typer.Exit(watch_command(project, target, tuple(select or ()), json))
-    raise typer.Exit(status_command(project, target, tuple(select or ()), json))
-
-
-def status_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
-    """Prints the status of the selected tables and of ``lakesmith up``; 0, or 1 when a table is refused."""
-    found = open_lake(root, target).status(*patterns)
-    show(found, as_json, lambda found: [*_with_up(found.tables, found.up), *_unfinished(found)])
-    return 1 if found.has_refused else 0
-
-
-def watch_command(root: Path, target: str | None, patterns: tuple[str, ...], as_json: bool) -> int:
-    """Draws the status each second until Ctrl-C. Raises UsageError LS228 without a terminal."""
-    if as_json or not sys.stdout.isatty():
-        found = "--json" if as_json else "an output that is no terminal"
-        hint = "lakesmith status --json prints the status once, as data"
-        raise UsageError.of(
-            "LS228", "--watch draws on a terminal", None, "a terminal, and no --json", found, hint
-        )
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
-    with suppress(KeyboardInterrupt), Live(console=Console(), auto_refresh=False) as live:
-        while True:
-            text = "\n".join(_lines_now(root, target, patterns))
-            live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
-            time.sleep(_REDRAW_SECONDS)
-    return 0
-
-
-def _lines_now(root: Path, target: str | None, patterns: tuple[str, ...]) -> list[str]:
-    """The status now; what is wrong with the project, while somebody edits it, in its place."""
-    try:
-        found = open_lake(root, target).status(*patterns)
-        return _with_up(found.tables, found.up)
-    except LakesmithError as error:
-        return [line for problem in error.problems for line in problem.lines()]
+    """Prints the status of the selected tables and of ``lakesmith up``; 1 if a table is refused."""
+    found = open_lake(project, target).status(*select or ())
+    show(found, json, lambda found: [*_with_up(found.tables, found.up), *_unfinished(found)])
+    raise typer.Exit(1 if found.has_refused else 0)
 
 
 def _unfinished(found: Status) -> list[str]:
@@ -115,6 +68,7 @@ def status_lines(found: Sequence[TableStatus], now_ms: int, keeper: str = "run")
     rows = [_row(status, now_ms) for status in found]
     lines = columns_aligned([_HEADER, *rows], right=frozenset({2, 4, 5}))
     notes = [f"note: {status.name}: {note}" for status in found for note in status.notes]
+    notes += [f"note: {status.name}: {status.export}" for status in found if status.export]
     problems = [line for status in found if status.problem for line in status.problem.lines()]
     return [*lines, "", *notes, *_health_lines(found), *problems, _closing(found, keeper)]
 
@@ -146,12 +100,14 @@ def _closing(found: Sequence[TableStatus], keeper: str) -> str:
     behind = sum(status.standing is Standing.BEHIND for status in found)
     refused = sum(status.standing is Standing.REFUSED for status in found)
     held = sum(status.standing is Standing.HELD for status in found)
-    if not behind and not refused and not held:
+    exports = sum(bool(status.export) for status in found)
+    if not behind and not refused and not held and not exports:
         if any(status.not_read for status in found):
             return (
                 "nothing is behind that is known here: what there is to read in PostgreSQL, a run finds out"
             )
         return "everything is up to date"
     parts = [f"{count(behind, 'table')} behind: lakesmith {keeper} refreshes them"] if behind else []
+    parts += [f"{count(exports, 'export')} behind: lakesmith run writes them"] if exports else []
     parts += [f"{count(refused, 'table')} refused"] if refused else []
     return "; ".join([*parts, *([f"{count(held, 'table')} held"] if held else [])])

@@ -1,7 +1,8 @@
-"""``lakesmith up``."""
+"""``lakesmith up``, and ``lakesmith ui``: what runs until it is stopped."""
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from collections.abc import Iterator
@@ -13,13 +14,18 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.api.keeping_up import BatchReport, Pace, RunResult, Up, account_in_words
 from lakesmith.api.words import duration
+from lakesmith.catalog.history import account_in_words
 from lakesmith.cli.command import HERE, ProjectOption, TargetOption, command_app, open_lake
 from lakesmith.cli.guard import INTERRUPTED
 from lakesmith.errors import LakesmithError
+from lakesmith.execute.events import BatchReport, RunResult
+from lakesmith.page.server import Ui
+from lakesmith.serve.options import Pace, PageChoice
+from lakesmith.serve.up import Up
 
 app = command_app()
+ui_app = command_app()
 
 
 @app.command()
@@ -40,6 +46,13 @@ def up(
         float,
         typer.Option(help="Seconds from the beginning of one run to that of the next, at least.", min=0.0),
     ] = 0.0,
+    ui_port: Annotated[
+        int | None, typer.Option(help="The page's port. Default: as declared, or 8090.", min=1, max=65535)
+    ] = None,
+    no_ui: Annotated[bool, typer.Option("--no-ui", help="Serve no page.")] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="The page changes nothing: it only shows.")
+    ] = False,
     systemd: Annotated[
         bool, typer.Option("--systemd", help="Print a unit of systemd that does this, and do nothing.")
     ] = False,
@@ -50,7 +63,9 @@ def up(
     terminal = Terminal()
     lake = open_lake(project, target)
     pace = Pace(every, at_most_every)
-    service = lake.up(terminal, address=(host, port), pace=pace, tls=(tls_cert, tls_key))
+    serves = False if no_ui else None if ui_port is None else True
+    page = PageChoice(serves, ui_port, not read_only, shows_link=sys.stdout.isatty())
+    service = lake.up(terminal, address=(host, port), pace=pace, tls=(tls_cert, tls_key), page=page)
     if systemd:
         print(service.systemd_unit())
         return
@@ -62,6 +77,50 @@ def up(
         )
         raise typer.Exit(INTERRUPTED)
     terminal.notice("ended; all that was taken is kept")
+
+
+@ui_app.command()
+def ui(
+    port: Annotated[
+        int | None,
+        typer.Option(help="The page's port; 0: any. Default: as declared, or 8090.", min=0, max=65535),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(help="The address that it listens on. Default: as declared, or 127.0.0.1.")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name under which browsers may ask for it. Needs TLS.")
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="Serves the page over HTTPS, with the certificate in this file.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="The certificate's key.")] = None,
+    link: Annotated[
+        bool, typer.Option("--link", help="Print the link that signs a browser in, and end.")
+    ] = False,
+    fd: Annotated[list[int] | None, typer.Option(hidden=True)] = None,
+    may_change: Annotated[bool, typer.Option("--may-change", hidden=True)] = False,
+    project: ProjectOption = HERE,
+    target: TargetOption = None,
+) -> None:
+    """Serves the page until SIGINT or SIGTERM."""
+    page = open_lake(project, target).ui(
+        port=port, host=host, allow_hosts=allow_host or (), tls=(tls_cert, tls_key), may_change=may_change
+    )
+    if link:
+        print(page.link)
+        return
+    with _until_stopped(page):
+        # Beside ``up``, which passes on the sockets, its lines are for ``up``.
+        page.keep(_to_up if fd else _to_user, fd or ())
+
+
+def _to_user(page: Ui) -> None:
+    print(f"the page of the lake: {page.link}\nCtrl-C ends it", flush=True)
+
+
+def _to_up(page: Ui) -> None:
+    print(json.dumps({"url": page.url, "link": page.link}), flush=True)
 
 
 class Terminal:
@@ -93,7 +152,7 @@ class Terminal:
 
 
 @contextmanager
-def _until_stopped(service: Up) -> Iterator[None]:
+def _until_stopped(service: Up | Ui) -> Iterator[None]:
     def end(_signal: int, _frame: FrameType | None) -> None:
         service.stop()
 

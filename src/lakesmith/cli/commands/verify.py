@@ -10,25 +10,18 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from lakesmith.api.comparing import EngineStarting, Verdict, Verification, VerifyStarted
 from lakesmith.api.words import count
-from lakesmith.cli.command import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    SelectArgument,
-    TargetOption,
-    command_app,
-    open_lake,
-    show,
-)
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 from lakesmith.cli.render.run_view import Output, stray_prints_to_stderr
 from lakesmith.cli.render.text import columns_aligned
+from lakesmith.execute.events import EngineStarting
+from lakesmith.execute.verify import Verdict, Verification, VerifyStarted
 
 if TYPE_CHECKING:
     from rich.status import Status
 
-app = command_app()
+app = opt.command_app()
 
 
 @dataclass
@@ -76,10 +69,10 @@ def open_view(as_json: bool) -> Iterator[VerifyView]:
 
 @app.command()
 def verify(
-    select: SelectArgument = None,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    select: opt.SelectArgument = None,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Verifies the selected derived tables; exits with 1 when one of them differs or fails."""
     with (

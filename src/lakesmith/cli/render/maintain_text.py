@@ -12,25 +12,23 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from lakesmith.api.maintaining import (
-    Care,
-    HeldBack,
-    Maintained,
-    MaintenanceEvent,
-    MaintenancePlan,
-    MaintenanceResult,
-    NotMaintained,
-    NotThere,
-    Step,
-    TableName,
-    Task,
-    Unknown,
-    Verdict,
-)
+from lakesmith.api.maintaining import MaintenanceEvent, Step
 from lakesmith.api.words import count, duration, size
 from lakesmith.cli.guard import INTERRUPTED
 from lakesmith.cli.render.run_view import Output
 from lakesmith.cli.render.text import columns_aligned
+from lakesmith.execute.maintenance import (
+    Maintained,
+    MaintenancePlan,
+    MaintenanceResult,
+    NotMaintained,
+    NotThere,
+    Unknown,
+    Verdict,
+)
+from lakesmith.plan.expiry import HeldBack
+from lakesmith.plan.maintenance import Care, Task
+from lakesmith.project.definitions import TableName
 
 if TYPE_CHECKING:
     from rich.status import Status

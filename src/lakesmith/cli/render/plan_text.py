@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from lakesmith.api.running import (
-    UNKNOWN,
-    Amount,
-    ChangeCost,
-    Cost,
-    Forecast,
-    Refused,
-    TableStep,
-    UpToDate,
-    Waiting,
-    is_rebuilt,
-)
 from lakesmith.api.words import count, size
 from lakesmith.cli.render.text import columns_aligned, terminal_width
+from lakesmith.execute.forecast import Forecast
+from lakesmith.plan.changes import ChangeCost
+from lakesmith.plan.cost import UNKNOWN, Amount, Cost
+from lakesmith.plan.outlook import is_rebuilt
+from lakesmith.plan.steps import Refused, TableStep, UpToDate, Waiting
 
 _HEADER = ("table", "how", "reads", "", "replaces", "", "why")
 _AMOUNTS = (2, 3, 4, 5)
@@ -34,6 +27,11 @@ def plan_lines(plan: Sequence[Forecast]) -> list[str]:
     ]
     notes += [f"  note: {item.decision.name}: {note}" for item in plan for note in _later(item)]
     notes += [f"  note: {item.decision.name}: {note}" for item in plan for note in item.not_read]
+    notes += [
+        f"  note: {item.decision.name}: {item.decision.table.gate_in_words}"
+        for item in plan
+        if isinstance(item.decision, TableStep) and item.decision.table.gates
+    ]
     problems = [
         f"  {line}"
         for item in plan
@@ -98,6 +96,8 @@ def _row(item: Forecast) -> tuple[str, ...]:
             return (str(decision.name), "refused", *_NOTHING, *_NOTHING, problem.what)
         case UpToDate(_, reason, held=True):
             return (str(decision.name), "held", *_NOTHING, *_NOTHING, reason)
+    if item.export:
+        return (str(decision.name), "export", *_NOTHING, *_NOTHING, item.export)
     reason = decision.reason if isinstance(decision, UpToDate) else ""
     return (str(decision.name), "up to date", *_NOTHING, *_NOTHING, reason)
 
@@ -130,6 +130,10 @@ def _bytes(number: int | None) -> str:
 
 def _closing(plan: Sequence[Forecast], refused: bool) -> list[str]:
     busy = [item for item in plan if item.cost or item.outlook]
+    exports = sum(bool(item.export) and not (item.cost or item.outlook) for item in plan)
+    to_write = [f"{count(exports, 'export')} to write"] if exports else []
+    if not busy and exports:
+        return ["", *to_write]
     if not busy:
         waits = any(isinstance(item.decision, Waiting) for item in plan)
         if any(item.not_read for item in plan) and not refused:
@@ -138,7 +142,7 @@ def _closing(plan: Sequence[Forecast], refused: bool) -> list[str]:
     rebuilt = sum(_is_rebuilt(item) for item in busy)
     parts = [f"{count(len(busy), 'table')} to refresh: {_sums(busy)} to read"]
     parts += [f"{rebuilt} {'is' if rebuilt == 1 else 'are'} rebuilt"] if rebuilt else []
-    return ["", "; ".join(parts)]
+    return ["", "; ".join([*parts, *to_write])]
 
 
 def _is_rebuilt(item: Forecast) -> bool:

@@ -7,7 +7,6 @@ infinities are strings in JSON.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from lakesmith.api.frames import exact
-from lakesmith.api.words import count, did_you_mean
+from lakesmith.api.frames import csv_line, exact, exact_text
+from lakesmith.api.words import count
 from lakesmith.cli.render.text import columns_aligned, terminal_width
-from lakesmith.errors import UsageError
+from lakesmith.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from lakesmith.api.frames import QueryResult
+    from lakesmith.spark.ask import QueryResult
 
 FORMATS = ("table", "json", "csv")
 """The formats a result can be written in."""
@@ -105,18 +104,8 @@ def _write_json(result: Columns, rows: Any, out: TextIO) -> None:
 
 
 def _write_csv(result: Columns, rows: Any, out: TextIO) -> None:
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(result.columns)
-    for row in rows:
-        writer.writerow(map(_csv_cell, row))
-
-
-def _csv_cell(value: Any) -> str:
-    """Null is empty; what is nested is JSON."""
-    if value is None:
-        return ""
-    found = exact(value)
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+    out.write(csv_line(result.columns))
+    out.writelines(map(csv_line, rows))
 
 
 def _write_table(result: Columns, rows: Sequence[Sequence[Any]], out: TextIO) -> None:
@@ -135,9 +124,7 @@ def _shown(value: Any) -> str:
         return "NULL"
     if isinstance(value, datetime):
         return value.isoformat(sep=" ").removesuffix("+00:00")
-    found = exact(value)
-    text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
-    return text.translate(_CONTROLS)
+    return exact_text(value).translate(_CONTROLS)
 
 
 def _narrowed(table: list[tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lakesmith.api.running import (
-    Account,
+from lakesmith.api.words import count, duration
+from lakesmith.catalog.history import account_in_words, versions_in_words
+from lakesmith.catalog.record import Account
+from lakesmith.cli.render.text import columns_aligned, terminal_width
+from lakesmith.execute.events import (
     Event,
+    ExportFailed,
     RunFinished,
     TableCurrent,
+    TableExported,
     TableFailed,
     TableHeld,
     TablePublished,
-    account_in_words,
-    versions_in_words,
 )
-from lakesmith.api.words import count, duration
-from lakesmith.cli.render.text import columns_aligned, terminal_width
 
 _COUNTS = (
     ("inserted", "inserted"),
@@ -87,7 +88,9 @@ def _closing(events: Sequence[Event]) -> list[str]:
     current = [event for event in events if isinstance(event, TableCurrent)]
     stay = sum(event.held for event in current)
     finished = next(event for event in reversed(events) if isinstance(event, RunFinished))
-    if not published and not failed and not held:
+    exported = [event for event in events if isinstance(event, TableExported)]
+    not_exported = [event for event in events if isinstance(event, ExportFailed)]
+    if not (published or failed or held or exported or not_exported):
         up_to_date = f"nothing to do: {count(len(current) - stay, 'table')} up to date"
         return [f"{up_to_date}{f', {stay} held' if stay else ''} ({duration(finished.seconds)})"]
     parts = [f"{count(len(published), 'table')} published"]
@@ -95,6 +98,8 @@ def _closing(events: Sequence[Event]) -> list[str]:
     parts += [f"{stay} held"] if stay else []
     parts += [f"{len(failed)} failed"] if failed else []
     parts += [f"{len(held)} not tried"] if held else []
+    parts += [f"{count(len(exported), 'export')} written"] if exported else []
+    parts += [f"{count(len(not_exported), 'export')} NOT written"] if not_exported else []
     return ["", f"{', '.join(parts)} in {duration(finished.seconds)}", *_in_quarantine(published)]
 
 

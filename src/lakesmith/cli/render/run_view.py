@@ -15,37 +15,28 @@ from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from lakesmith.api.lakehouse import Lakehouse
-from lakesmith.api.running import (
-    EngineStarted,
-    EngineStarting,
-    Event,
-    Listener,
-    LockWaiting,
-    PhaseStarted,
-    RunFailed,
-    RunFinished,
-    RunResult,
-    Strategy,
-    TableCurrent,
-    TableFailed,
-    TableHeld,
-    TableName,
-    TablePublished,
-    TableRedone,
-    TableStarted,
-    TableStep,
-    event_to_dict,
-)
-from lakesmith.api.words import duration
+from lakesmith.api.running import event_to_dict
+from lakesmith.api.words import count, duration, size
 from lakesmith.cli.command import open_lake
 from lakesmith.cli.guard import INTERRUPTED
 from lakesmith.cli.render.run_summary import summary_lines
+from lakesmith.execute import events
+from lakesmith.execute.events import Event, Listener, RunFailed, RunResult
+from lakesmith.plan.steps import Strategy, TableStep
+from lakesmith.project.definitions import TableName
 
 if TYPE_CHECKING:
     from rich.status import Status
 
 
-_STYLES = {TableFailed: "bold red", TablePublished: "green", TableRedone: "yellow", TableHeld: "yellow"}
+_STYLES = {
+    events.TableFailed: "bold red",
+    events.ExportFailed: "bold red",
+    events.AlertFailed: "bold red",
+    events.TablePublished: "green",
+    events.TableRedone: "yellow",
+    events.TableHeld: "yellow",
+}
 """The first line of these events has a colour, on a terminal."""
 
 
@@ -77,7 +68,7 @@ class JsonView:
 
     def __call__(self, event: Event) -> None:
         with self._lock:
-            self.has_engine |= isinstance(event, EngineStarting)
+            self.has_engine |= isinstance(event, events.EngineStarting)
             self.output.write(json.dumps(event_to_dict(event)))
 
     def stopping(self) -> None:
@@ -103,7 +94,7 @@ class TextView:
     def __call__(self, event: Event) -> None:
         with self._lock:
             self.events.append(event)
-            self.has_engine |= isinstance(event, EngineStarting)
+            self.has_engine |= isinstance(event, events.EngineStarting)
             self._note_phase(event)
             for number, line in enumerate(self._lines(event)):
                 self._say(line, _STYLES.get(type(event)) if number == 0 else None)
@@ -125,6 +116,11 @@ class TextView:
         if self.status is not None:
             self.status.stop()
 
+    def say(self, line: str) -> None:
+        """Writes a line above the live line."""
+        with self._lock:
+            self._say(line)
+
     def _say(self, line: str, style: str | None = None) -> None:
         if self.status is None:
             self.output.write(line)
@@ -133,20 +129,22 @@ class TextView:
 
     def _lines(self, event: Event) -> list[str]:
         match event:
-            case RunFinished():
+            case events.RunFinished():
                 return summary_lines(self.events)
-            case TableFailed(table) if self._stopping:
+            case events.TableFailed(table) if self._stopping:
                 return [f"{table}: stopped; nothing of its batch was published"]
         return said(event)
 
     def _note_phase(self, event: Event) -> None:
         match event:
-            case PhaseStarted(table, phase):
+            case events.PhaseStarted(table, phase):
                 self._phases[table] = phase
-            case TablePublished(table) | TableFailed(table) | TableRedone(table):
+            case events.TableExported(table) | events.ExportFailed(table):
+                self._phases.pop(table, None)
+            case events.TablePublished(table) | events.TableFailed(table) | events.TableRedone(table):
                 self._phases.pop(table, None)
                 self._rows = ""
-        self._show("starting Spark" if isinstance(event, EngineStarting) else "")
+        self._show("starting Spark" if isinstance(event, events.EngineStarting) else "")
 
     def _show(self, instead: str = "") -> None:
         if self.status is None:
@@ -161,26 +159,45 @@ class TextView:
 def said(event: Event) -> list[str]:
     """Returns the lines that describe an event, on a terminal and elsewhere."""
     match event:
-        case LockWaiting(holder):
+        case events.LockWaiting(holder):
             return [f"waiting: the project is in use by {holder}"]
-        case EngineStarted(seconds, notes):
+        case events.EngineStarted(seconds, notes):
             return [f"Spark is ready after {duration(seconds)}", *(f"  {note}" for note in notes)]
-        case TableStarted(step):
+        case events.TableStarted(step):
             return [f"{step.name}: {_doing(step)}"]
-        case TablePublished(table, _, report, seconds):
+        case events.TablePublished(table, _, report, seconds):
             lines = [f"{table}: published batch {report.record.batch} in {duration(seconds)}"]
             return [*lines, *(f"  note: {warning}" for warning in report.warnings)]
-        case TableRedone(table, reason):
+        case events.TableRedone(table, reason):
             return [f"{table}: planned again, because {reason}"]
-        case TableHeld(table, because):
+        case events.TableHeld(table, because):
             return [f"{table}: not tried, because {', '.join(map(str, because))} failed"]
-        case TableFailed(table, problems, _, _):
+        case events.TableFailed(table, problems, _, _):
             return [f"{table}: FAILED", *(f"  {line}" for problem in problems for line in problem.lines())]
-        case TableCurrent(table, reason, notes, held):
+        case events.TableCurrent(table, reason, notes, held):
             return [
                 f"{table}: {'' if held else 'up to date, '}{reason}",
                 *(f"  note: {note}" for note in notes),
             ]
+    return _beside(event)
+
+
+def _beside(event: Event) -> list[str]:
+    """Returns the lines of what a run does besides its tables: exports and alerts."""
+    match event:
+        case events.TableExported(table, report, seconds):
+            carried = f", {report.carried} unchanged" if report.carried else ""
+            what = f"{count(report.files, 'file')}, {size(report.bytes)}{carried}"
+            head = f"{table}: exported {what} to {report.place} in {duration(seconds)}"
+            return [head, *(f"  note: {note}" for note in report.notes)]
+        case events.ExportFailed(table, problems, _):
+            lines = (line for problem in problems for line in problem.lines())
+            return [f"{table}: NOT EXPORTED", *(f"  {line}" for line in lines)]
+        case events.AlertsSent(channel, firing, over):
+            parts = [count(firing, "alert")] if firing else []
+            return [f"notified {channel} of {' and '.join([*parts, *([f'{over} over'] if over else [])])}"]
+        case events.AlertFailed(_, problem):
+            return problem.lines()
     return []
 
 

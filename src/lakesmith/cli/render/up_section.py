@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from lakesmith.api.reading import TableState, UpState, is_alive, is_here
 from lakesmith.api.words import ago, count, duration
 from lakesmith.cli.render.text import columns_aligned
+from lakesmith.serve.state import TableState, UpState, is_alive, is_here
 
 _HEADER: Final = ("up", "schedule", "next", "last batch", "rows in", "rows out", "waits for", "failures")
 _SILENT_MS: Final = 10_000
@@ -40,6 +40,8 @@ def _process(state: UpState, now_ms: int) -> Iterator[str]:
     if now_ms - _ms(state.written) > _SILENT_MS:
         heard = ago(_ms(state.written), now_ms)
         yield f"  it was heard of last {heard}: it does not answer, or its folder cannot be written"
+    if state.page is not None:
+        yield f"  the page of the lake: {state.page} (lakesmith ui --link signs in)"
     if state.intake is not None and state.intake.problem is not None:
         yield f"  no events are taken: {state.intake.problem}"
     for path, why in state.intake.troubles.items() if state.intake else ():
@@ -73,7 +75,9 @@ def _told(problem: Any) -> str:
 
 
 def _tells(each: TableState) -> bool:
-    return bool(each.schedule or each.failures or each.last_batch or each.lag_seconds is not None)
+    return bool(
+        each.schedule or each.failures or each.last_batch or each.lag_seconds is not None or each.is_paused
+    )
 
 
 def _row(name: str, each: TableState, now_ms: int) -> tuple[str, ...]:
@@ -84,7 +88,7 @@ def _row(name: str, each: TableState, now_ms: int) -> tuple[str, ...]:
         ago(_ms(each.last_batch), now_ms) if each.last_batch else "-",
         *("-" if rows is None else f"{rows:,}" for rows in (each.last_rows, each.last_changed)),
         "-" if each.lag_seconds is None else duration(each.lag_seconds),
-        f"{each.failures}{' (parked)' if each.is_parked else ''}",
+        f"{each.failures}{' (parked)' if each.is_parked else ''}{' (paused)' if each.is_paused else ''}",
     )
 
 

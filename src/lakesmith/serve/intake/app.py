@@ -135,6 +135,11 @@ class Intake:
         counts["duplicates"] += answer.data.get("duplicates", 0)
         return answer
 
+    def seal(self) -> None:
+        """Makes segments of what is written, soon."""
+        for route in self._routes.values():
+            route.writer.seal()
+
     def _about(self, method: str, path: str) -> Answer:
         if path == "/health":
             return Answer(200, {"status": "ok"})

@@ -30,6 +30,7 @@ from lakesmith.sources.model import ENDING, segment_name
 from lakesmith.whole_file import write_whole
 
 PATTERN: Final = f"*{ENDING}"
+JOURNALS: Final = ".*.journal"
 _RELEASED: Final = ".released"
 _PROBE_BYTES: Final = 64 * 1024
 
@@ -68,7 +69,7 @@ class Segments:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         # A new series each time: what was left may have the next number of the series before.
         self._series, self._number = secrets.token_hex(4), 1
-        for journal in sorted(self.folder.glob(".*.journal")):
+        for journal in sorted(self.folder.glob(JOURNALS)):
             self._seal(journal.stem[1:], list(read_frames(journal.read_bytes())))
         self.known.close()
         self.known = Known(self.folder)

@@ -76,6 +76,7 @@ class Writer:
         self.is_backed_up = False
         self._max_waiting = max_waiting
         self._measured = self._tried = 0.0
+        self._is_asked = False
         self._queue: queue.Queue[_Waiting | None] = queue.Queue(MOST_WAITING)
         self._bytes = 0
         self._lock = threading.Lock()
@@ -120,6 +121,11 @@ class Writer:
         self._count(len(request.lines))
         return answer
 
+    def seal(self) -> None:
+        """Asks for a segment of what is written, because a run begins. The next request, or a quarter of
+        ``SEALED_AFTER_SECONDS``, brings it."""
+        self._is_asked = True
+
     def stop(self) -> None:
         """Writes and seals what waits, and ends."""
         self._queue.put(None)
@@ -133,6 +139,7 @@ class Writer:
                 self._recover(at_once=stopping)
                 self._write(group)
                 if stopping or self._is_due():
+                    self._is_asked = False
                     self.segments.seal()
                 self._look_at_backlog()
             except Exception as error:  # noqa: BLE001 - every request must get an answer
@@ -177,7 +184,8 @@ class Writer:
         return group, True
 
     def _is_due(self) -> bool:
-        return self.segments.age() >= SEALED_AFTER_SECONDS or self.segments.size >= SEALED_ABOVE_BYTES
+        is_old = self._is_asked or self.segments.age() >= SEALED_AFTER_SECONDS
+        return is_old or self.segments.size >= SEALED_ABOVE_BYTES
 
     def _look_at_backlog(self) -> None:
         """Measures the backlog every second: runs remove what they have ingested."""

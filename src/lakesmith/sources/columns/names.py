@@ -89,6 +89,7 @@ def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewCol
         ),
         notes=(
             *_missing_notes([column for column in declared if column.name in missing]),
+            *_absent_notes([ours for ours, theirs in present if theirs in shape.absent]),
             *_notes(present, [name for name in in_path if name in found], extra, policy),
         ),
     )
@@ -263,6 +264,11 @@ def _missing_notes(missing: Sequence[Column]) -> Iterable[str]:
     for what, columns in kinds.items():
         if columns:
             yield f"not in the files, {what} in their rows: {_names([column.name for column in columns])}"
+
+
+def _absent_notes(absent: Sequence[str]) -> Iterable[str]:
+    if absent:
+        yield f"not in the first lines of the files, null in lines without them: {_names(absent)}"
 
 
 def _notes(

@@ -12,8 +12,15 @@ from lakesmith.project.formats import FileFormat
 from lakesmith.sources.formats.avro import check_avro_blocks, read_avro_shape
 from lakesmith.sources.formats.csv import csv_counter, read_csv_shape
 from lakesmith.sources.formats.json import json_counter, read_json_shape
+from lakesmith.sources.formats.logs import (
+    cloudfront_counter,
+    read_cloudfront,
+    read_cloudfront_shape,
+    read_lines_shape,
+    shape_of_fields,
+)
 from lakesmith.sources.formats.parquet import count_parquet_rows, read_parquet_pages, read_parquet_shape
-from lakesmith.sources.formats.text import needs_stream, read_packed
+from lakesmith.sources.formats.text import line_counter, needs_stream, read_packed
 from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, Layout
 
@@ -37,7 +44,8 @@ class LandingFormat:
     one file, of at least one byte, to its end. Raises UnreadableFile LS422 for damage, and OSError.
     ``counter``: makes a function that counts the records of one file of a layout; None if that is not
     possible. The function raises OSError, and EOFError or zlib.error for a damaged file. ``has_lines``:
-    whether the records of the source's files are lines, unless a file has another layout.
+    whether the records of the source's files are lines, unless a file has another layout. ``of_fields``: of a
+    log returns the shape of a file with these fields (``Layout.fields``).
     """
 
     read_shape: Callable[[LandingFile, Source], FileShape]
@@ -45,6 +53,11 @@ class LandingFormat:
     counter: Callable[[Source, Layout], Callable[[LandingFile], int] | None] = lambda *_: None
     has_lines: Callable[[Source], bool] = lambda _: False
     columns_in: ColumnsIn = ColumnsIn.SCHEMA
+    of_fields: Callable[[Source, tuple[str, ...]], FileShape] | None = None
+
+    def has_texts(self, source: Source) -> bool:
+        """Returns whether the records of the source's files are texts."""
+        return self.columns_in is not ColumnsIn.SCHEMA or self.has_lines(source)
 
 
 def _has_lines(source: Source) -> bool:
@@ -52,6 +65,14 @@ def _has_lines(source: Source) -> bool:
 
 
 _CSV: Final = LandingFormat(read_csv_shape, read_packed, csv_counter, _has_lines, ColumnsIn.HEADER)
+
+_LINES: Final = LandingFormat(
+    read_lines_shape,
+    read_packed,
+    lambda *_: line_counter(0),
+    has_lines=lambda _: True,
+    of_fields=shape_of_fields,
+)
 
 LANDING_FORMATS: Final[Mapping[FileFormat, LandingFormat]] = {
     FileFormat.CSV: _CSV,
@@ -61,6 +82,16 @@ LANDING_FORMATS: Final[Mapping[FileFormat, LandingFormat]] = {
         lambda path, _: read_parquet_shape(path), read_parquet_pages, lambda *_: count_parquet_rows
     ),
     FileFormat.AVRO: LandingFormat(lambda path, _: read_avro_shape(path), check_avro_blocks),
+    FileFormat.CLOUDFRONT: LandingFormat(
+        read_cloudfront_shape,
+        read_cloudfront,
+        cloudfront_counter,
+        has_lines=lambda _: True,
+        of_fields=shape_of_fields,
+    ),
+    FileFormat.ALB: _LINES,
+    FileFormat.S3_ACCESS: _LINES,
+    FileFormat.COMBINED: _LINES,
 }
 
 

@@ -23,7 +23,7 @@ from lakesmith.sources.shape import UnreadableFile
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _OPENERS: Final[dict[str, Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 _UNSUPPORTED: Final = (".zip", ".zst", ".xz", ".7z", ".lz4", ".snappy", ".deflate")
-_BOM: Final = b"\xef\xbb\xbf"
+BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _WIDE: Final = ("UTF-16", "UTF-32")
 
@@ -91,7 +91,7 @@ def line_counter(before: int, comment: str = "") -> Callable[[LandingFile], int]
     """Makes a function that counts the records of a file that are its lines (``count_lines``)."""
 
     def count(path: LandingFile) -> int:
-        with _unpacked(path) as stream:
+        with unpacked(path) as stream:
             return count_lines(stream, before, comment.encode())
 
     return count
@@ -104,7 +104,7 @@ def record_counter(
 
     def count(path: LandingFile) -> int:
         with (
-            _unpacked(path) as stream,
+            unpacked(path) as stream,
             io.TextIOWrapper(stream, encoding, errors="replace", newline="\n") as lines,
         ):
             return sum(1 for _ in split(line.removesuffix("\n") for line in lines))
@@ -113,7 +113,8 @@ def record_counter(
 
 
 @contextmanager
-def _unpacked(path: LandingFile) -> Iterator[IO[bytes]]:
+def unpacked(path: LandingFile) -> Iterator[IO[bytes]]:
+    """Opens a file, decompressed as its ending says."""
     opener = _OPENERS.get(path.suffix.lower())
     with path.open("rb") as raw, opener(raw, "rb") if opener else nullcontext(raw) as stream:
         yield stream
@@ -122,17 +123,17 @@ def _unpacked(path: LandingFile) -> Iterator[IO[bytes]]:
 def count_lines(stream: IO[bytes], before: int, comment: bytes = b"") -> int:
     """Counts the lines that are not blank and do not begin with ``comment``, without the first ``before``."""
     total, first = 0, True
-    for chunk in _whole_lines(stream):
-        chunk = chunk.removeprefix(_BOM) if first else chunk
+    for chunk in whole_lines(stream):
+        chunk = chunk.removeprefix(BOM) if first else chunk
         first = False
         while before and chunk:
             chunk, before = _without_first_line(chunk), before - 1
-        total += _filled_lines(chunk, comment)
+        total += filled_lines(chunk, comment)
     return total
 
 
-def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """The file in pieces that end where a line does."""
+def whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yields the file in pieces that end where a line does."""
     rest = b""
     while block := stream.read(limits.FILE_CHUNK_BYTES):
         block = rest + block
@@ -149,14 +150,15 @@ def _without_first_line(chunk: bytes) -> bytes:
     return chunk[end.end() :] if end else b""
 
 
-def _filled_lines(chunk: bytes, comment: bytes) -> int:
+def filled_lines(chunk: bytes, comment: bytes) -> int:
+    """Counts the lines of a piece that are not blank and do not begin with ``comment``."""
     plain = chunk.replace(b"\r\n", b"\n") if b"\r" in chunk else chunk
     odd = b"\r" in plain or b"\n\n" in plain or b"\n " in plain or plain.startswith((b"\n", b" "))
-    if comment:
-        return sum(1 for line in _LINE_END.split(plain) if line.strip(b" ") and not line.startswith(comment))
-    if not odd:
-        return plain.count(b"\n") + (bool(plain) and not plain.endswith(b"\n"))
-    return sum(1 for line in _LINE_END.split(plain) if line.strip(b" "))
+    if odd:
+        filled = (line for line in _LINE_END.split(plain) if line.strip(b" "))
+        return sum(1 for line in filled if not comment or not line.startswith(comment))
+    comments = plain.count(b"\n" + comment) + plain.startswith(comment) if comment else 0
+    return plain.count(b"\n") + (bool(plain) and not plain.endswith(b"\n")) - comments
 
 
 def read_packed(path: LandingFile) -> None:

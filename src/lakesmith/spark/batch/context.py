@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from lakesmith.catalog.progress import most_live_rows
 from lakesmith.catalog.protocol import Catalog
-from lakesmith.catalog.record import Account, Pin, Record
+from lakesmith.catalog.record import Account, Gate, Pin, Record
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.errors import RunError
 from lakesmith.execute.engine import Outdated, RunStopped
@@ -157,7 +157,8 @@ class Draft:
     """What a batch has written, to be checked, recorded and published. ``account`` lacks the row counts
     before and after; ``sidecars`` are changed pins; ``schema`` is the column change; ``done`` the strategy,
     if chosen here; ``marks`` decided the windows; ``ahead`` and ``unknown`` count rows that moved no
-    watermark, and lookups without a row."""
+    watermark, and lookups without a row. ``metrics`` and ``gates`` as in the record; without ``metrics`` the
+    earlier ones stay."""
 
     account: Account
     by_row: bool = True
@@ -171,6 +172,8 @@ class Draft:
     marks: Marks = NO_MARKS
     ahead: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     unknown: Mapping[str, int] = field(default_factory=dict)
+    metrics: Mapping[str, tuple[float, ...]] | None = None
+    gates: Mapping[str, Gate] = field(default_factory=dict)
 
 
 def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
@@ -216,6 +219,8 @@ def _record(batch: Batch, draft: Draft, state: TableState) -> Record:
         or (base.definition if base and base.fingerprint == step.fingerprint else {}),
         columns=_columns(state, draft.schema),
         unknown=draft.unknown,
+        metrics=draft.metrics if draft.metrics is not None else (base.metrics if base else {}),
+        gates=draft.gates,
         **_windows(step, draft),
     )
 

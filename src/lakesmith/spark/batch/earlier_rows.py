@@ -11,7 +11,6 @@ from lakesmith.errors import Problem, RunError, listed
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.quoting import literal
 from lakesmith.sources.ledger import LedgerView
-from lakesmith.sources.ledger_view import hidden_path
 from lakesmith.sources.names import printable
 from lakesmith.spark.batch.context import Batch, live_rows, remove_left_deletes
 
@@ -40,9 +39,9 @@ def delete_rows_of(batch: Batch, lake: Lake, paths: Sequence[str]) -> int:
 
 
 def names_in_rows(batch: Batch, lake: Lake, paths: Sequence[str]) -> list[str]:
-    """The paths, and what the rows have in place of those that an erasure has hidden."""
-    salts = lake.ledgers.read(batch.name, batch.step.base.pin(LEDGER_PIN)).salts
-    return [*paths, *(hidden_path(path, salt) for path in paths for salt in salts)]
+    """The paths, and what the rows have instead: hidden by an erasure, or as before a recovery."""
+    ledger = lake.ledgers.read(batch.name, batch.step.base.pin(LEDGER_PIN))
+    return [*paths, *(name for path in paths for name in ledger.other_names(path))]
 
 
 def is_of(column: str, paths: Sequence[str]) -> str:

@@ -24,6 +24,10 @@ _WRITING: Final = ("Command", "ParsedStatement", "UnaryCommand")
 _WRITING_NODES: Final = ("InsertInto", "ExecuteImmediate", "UnresolvedExecuteImmediate", "Compound")
 """Prefixes of nodes that are not queries either, although their classes are no commands."""
 
+_OPTIONS_AT: Final = {"from_xml": 2, "from_avro": 2, "schema_of_xml": 1, "schema_of_avro": 1}
+_OF_FILES: Final = ("rowvalidationxsdpath", "avroschemaurl")
+"""Options whose value is the path of a file."""
+
 
 class Reach(Enum):
     """Why a query is refused."""
@@ -62,12 +66,17 @@ def objection(spark: SparkSession, sql: str) -> Objection | None:
             return Objection(Reach.FILE, path)
         if kind_of(node) == "UnresolvedFunction" and (name := _code(node)):
             return Objection(Reach.CODE, name)
+        if kind_of(node) == "UnresolvedFunction" and (name := _schema_file(node)):
+            return Objection(Reach.FILE, name)
     return None
 
 
 def _path(spark: SparkSession, relation: Any) -> str | None:
-    """``csv.`/a/path```: a name of two parts, the first of which is a format and not a layer."""
+    """``csv.`/a/path```: a name of two parts, the first of which is a format and not a layer. A catalog of
+    folders takes any name with a slash for a path."""
     parts = [str(part) for part in items(relation.multipartIdentifier())]
+    if any("/" in part or "\\" in part for part in parts):
+        return ".".join(map(quoted, parts))
     if len(parts) != 2 or not _is_format(spark, parts[0]) or spark.catalog.databaseExists(quoted(parts[0])):
         return None
     return ".".join(map(quoted, parts))
@@ -85,8 +94,26 @@ def _is_format(spark: SparkSession, name: str) -> bool:
 
 
 def _code(function: Any) -> str | None:
-    name = str(items(function.nameParts())[-1]).lower()
+    name = _name(function)
     return name if name in CALLS_CODE else None
+
+
+def _name(function: Any) -> str:
+    return str(items(function.nameParts())[-1]).lower()
+
+
+def _schema_file(function: Any) -> str | None:
+    """The option by which a function for XML or Avro reads a schema from a file. Options that are computed
+    may be any."""
+    at = _OPTIONS_AT.get(_name(function))
+    waiting = [] if at is None else items(function.arguments())[at:]
+    while waiting:
+        part = waiting.pop()
+        waiting += items(part.children())
+        is_map = kind_of(part) == "UnresolvedFunction" and _name(part) == "map"
+        if not (is_map or kind_of(part) == "Literal") or str(part).lower() in _OF_FILES:
+            return str(part)
+    return None
 
 
 def _nodes(jvm: Any, plan: Any) -> Iterator[Any]:

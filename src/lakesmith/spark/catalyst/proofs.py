@@ -16,13 +16,13 @@ from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
 _T = TypeVar("_T")
 
 _KEPT: Final[dict[tuple[object, ...], object]] = {}
-_SETTINGS: Final = (
+SETTINGS: Final = (
     "spark.sql.ansi.enabled",
     "spark.sql.caseSensitive",
     "spark.sql.session.timeZone",
     "spark.sql.optimizer.excludedRules",
 )
-"""Session settings that a proof may depend on."""
+"""Session settings that an analysed plan, and a proof, may depend on."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def proofs_of(
     """The proofs of a query over inputs of these columns, in this session."""
     if not isinstance(query, SqlQuery):
         return Proofs()
-    settings = (spark.conf.get(name, None) for name in _SETTINGS)
+    settings = (spark.conf.get(name, None) for name in SETTINGS)
     columns = sorted((str(name), _columns(frame)) for name, frame in inputs.items())
     return Proofs((spark.sparkContext.applicationId, *settings, query.text, *columns))
 

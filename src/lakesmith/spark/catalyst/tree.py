@@ -22,6 +22,7 @@ from lakesmith.spark.frames.comparable import is_collated
 from lakesmith.spark.jvm.gateway import capabilities_of, java_class
 from lakesmith.sql.analysis import analyse
 from lakesmith.sql.functions import is_clock_word
+from lakesmith.sql.log_functions import OWN_PREFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ def require_pure(node: Any, trust_python: bool, by_bytes: bool = False) -> None:
 
 def _why_not_fixed(expression: Any, trust_python: bool) -> str | None:
     kind = kind_of(expression)
-    untrusted = kind.startswith("Python") and not trust_python
+    is_own = kind == "PythonUDF" and str(expression.name()).startswith(OWN_PREFIX)
+    untrusted = kind.startswith("Python") and not trust_python and not is_own
     reads_more = kind.endswith("Subquery") or kind in _SUBQUERIES
     if untrusted or reads_more or kind in _CLOCKS or _is_chance(expression):
         return f"the query calls {expression.prettyName()}, whose result is not fixed by the row"

@@ -13,6 +13,9 @@ from pyspark.sql import DataFrame, Observation
 
 from lakesmith.spark.jvm.gateway import capabilities_of
 
+NUMBER_IN_TASK: Final = "(monotonically_increasing_id() & 8589934591L)"
+"""How many rows of a task were numbered before. In a branch of an IF it counts the rows of that branch."""
+
 _LISTENERS_MILLISECONDS: Final = 60_000
 
 

@@ -76,6 +76,12 @@ def orphan_files(spark: SparkSession, name: TableName, before: float, by_prefix:
     return sorted(str(row[0]) for row in found)
 
 
+def expire_all_but(spark: SparkSession, name: TableName, kept: int) -> None:
+    """Expires all snapshots but the newest ones, and deletes their files."""
+    now = literal(datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f UTC"))
+    _call(spark, "expire_snapshots", name, older_than=f"TIMESTAMP {now}", retain_last=str(kept))
+
+
 def _sort_order(order: FileOrder, columns: Sequence[str]) -> str:
     named = ", ".join(map(quoted, columns))
     return f"zorder({named})" if order is FileOrder.Z_ORDER else named

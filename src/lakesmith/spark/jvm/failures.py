@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from lakesmith.catalog import busy
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.redaction import redacted
+from lakesmith.sql.log_functions import ON_WORKERS
 
 LOG_TAIL_BYTES = 4096
 LONGEST = 600
@@ -150,14 +151,21 @@ def wrong_value(exc: BaseException, secrets: Iterable[str]) -> str | None:
 
 def full_text(exc: BaseException) -> str:
     """The text of an exception and of the Python exceptions it came from, the outermost first."""
-    parts: list[str] = []
+    return "\n".join(map(_own_text, _chain(exc)))
+
+
+def is_interrupt(exc: BaseException) -> bool:
+    """Whether an exception came of Ctrl-C: Py4J ends the connection then, and what tidies up finds it so."""
+    return any(isinstance(each, KeyboardInterrupt) for each in _chain(exc))
+
+
+def _chain(exc: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     link: BaseException | None = exc
     while link is not None and id(link) not in seen:
         seen.add(id(link))
-        parts.append(_own_text(link))
+        yield link
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-    return "\n".join(parts)
 
 
 def causes_of(text: str) -> list[Cause]:
@@ -269,6 +277,9 @@ def _otherwise(text: str) -> tuple[str, str, str | None]:
             "Iceberg 1.11"
         )
         return "LS601", "this version of Iceberg cannot read files with variants so", hint
+    if ON_WORKERS in text:
+        hint = "install ua-parser[regex] and these rules where Spark's workers run, or the same here"
+        return "LS314", "Spark's workers lack what a function needs", hint
     file = file_in(text)
     return "LS601", f"Spark could not read {file}" if file else "Spark failed", None
 

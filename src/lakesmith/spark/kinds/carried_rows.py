@@ -9,7 +9,7 @@ there are more bad rows, or longer ones, the files that have some are read again
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
@@ -19,10 +19,9 @@ from lakesmith import limits
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.batch.quarantine import REASONS, ROW, ROW_TYPES, as_json
 from lakesmith.spark.frames.exact_json import types_of
-from lakesmith.spark.frames.row_counts import RowCounts
+from lakesmith.spark.frames.row_counts import NUMBER_IN_TASK, RowCounts
 from lakesmith.spark.read.request import PROVENANCE, RAW
 
-_NUMBER: Final = "(monotonically_increasing_id() & 8589934591L)"
 _CARRIED, _FILES = "carried", "files"
 
 
@@ -30,7 +29,7 @@ def with_carried(rows: DataFrame, columns: Sequence[str], files: Sequence[FileId
     """Returns ``rows`` with a column of what quarantine keeps; null for good rows and excess ones."""
     # The number is computed for bad rows only, so it counts them: Spark evaluates an IF's branch where it is
     # needed.
-    numbered = rows.selectExpr("*", f"IF(size({REASONS}) > 0, {_NUMBER}, NULL) AS _bad_number")
+    numbered = rows.selectExpr("*", f"IF(size({REASONS}) > 0, {NUMBER_IN_TASK}, NULL) AS _bad_number")
     most = _most_bytes(rows.sparkSession) // _row_bytes(columns) // _tasks(rows.sparkSession, files)
     whole = f"IF({RAW} IS NULL, {as_json(rows, columns)}, NULL) AS {ROW}"
     kept = ", ".join((REASONS, *PROVENANCE, RAW, whole))

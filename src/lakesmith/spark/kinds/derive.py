@@ -248,7 +248,7 @@ def prepare_table(batch: Batch, state: TableState | None, columns: Sequence[Colu
 
 
 def require_free_names(table: TableDefinition, names: Sequence[str], added: Sequence[str] = ()) -> None:
-    """Raises RunError LS613 if a table cannot have a column of one of these names, or ``added``."""
+    """Raises RunError LS624 if a table cannot have a column of one of these names, or ``added``."""
     for name in names:
         alike = [each for each in names if each.lower() == name.lower()]
         if len(alike) > 1:
@@ -258,7 +258,7 @@ def require_free_names(table: TableDefinition, names: Sequence[str], added: Sequ
         else:
             continue
         raise RunError.of(
-            "LS613",
+            "LS624",
             f"{table.name} cannot have {what}",
             place=table.query.place if table.query else table.place,
             expected="a column of another name",

@@ -366,9 +366,18 @@ def good_rows(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataF
         "_source_file",
         "_source_position",
         "_source_modified_at",
-        F.timestamp_millis(F.lit(batch.started_ms)).alias("_ingested_at"),
-        F.lit(batch.number).cast("bigint").alias("_batch"),
+        _of_batch(F.timestamp_millis(F.lit(batch.started_ms))).alias("_ingested_at"),
+        _of_batch(F.lit(batch.number).cast("bigint")).alias("_batch"),
     )
+
+
+def _of_batch(value: SparkColumn) -> SparkColumn:
+    """Returns a good row's copy of a value of its batch.
+
+    Spark writes numbers into the code that it compiles, but passes lists to it: so the next batch, with
+    another number, uses the code of this one. A good row has 0 reasons: the place in the list.
+    """
+    return F.get(F.array(value), F.size(REASONS))
 
 
 def _require_same(batch: Batch, files: dict[FileIdentity, str]) -> None:

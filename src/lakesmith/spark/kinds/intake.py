@@ -60,7 +60,11 @@ class Intake:
         types.
         """
         files = [
-            {"_source_file": file.path, "_raw_columns": group.file_columns, "_raw_types": types_read(group)}
+            {
+                "_source_file": file.path,
+                "_raw_columns": group.layout.fields or group.file_columns,
+                "_raw_types": types_read(group),
+            }
             for group in self.groups
             for file in group.files
         ]

@@ -75,7 +75,7 @@ class _Form:
 
     @property
     def is_text(self) -> bool:
-        return self.is_raw and landing_format(self.source).columns_in is not ColumnsIn.SCHEMA
+        return self.is_raw and landing_format(self.source).has_texts(self.source)
 
     def holds(self) -> SparkColumn:
         here = (F.col(_SOURCE) == self.source.name) & (F.col("raw").isNotNull() == F.lit(self.is_raw))
@@ -144,8 +144,11 @@ def _read_texts(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Co
         match = _matched(columns, shape)
         read, _ = with_field_keys(named, replace(read, keys=column_keys(columns, shape.columns)))
     else:
-        match = _matched(columns, _shape(form.columns))
-        read = _source_read(form, form.columns, columns, match)
+        of_fields = landing_format(form.source).of_fields
+        shape = of_fields(form.source, form.columns) if of_fields else _shape(form.columns)
+        match = _matched(columns, shape)
+        read = _source_read(form, shape.columns, columns, match)
+        read = replace(read, groups=(replace(read.groups[0], layout=shape.layout),))
     request = request_of(batch.spark, read, root, records)
     return ReadAgain(read_files(batch.spark, request), rows.select(ID).limit(0), match.notes)
 

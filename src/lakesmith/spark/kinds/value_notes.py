@@ -13,6 +13,7 @@ from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.record import Pin
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import OnInexact, OnTypeChange, TableDefinition
+from lakesmith.project.formats import FORMATS
 from lakesmith.quoting import literal
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.quarantine import REASONS
@@ -40,7 +41,8 @@ def check_types(batch: Batch, pins: Mapping[str, Pin]) -> tuple[str, ...]:
     table = batch.step.table
     declared = {column.name.lower() for column in table.columns}
     stopping = [it for it in batch.step.intakes if it.source.on_type_change is OnTypeChange.FAIL]
-    if pin is None or pin.snapshot is None or (declared and not stopping):
+    known = declared or all(FORMATS[it.format].is_log for it in table.sources)
+    if pin is None or pin.snapshot is None or (known and not stopping):
         return ()
     found = _misfits(batch, pin)
     files = {file.path for intake in stopping for file in intake.files}

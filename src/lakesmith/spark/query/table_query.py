@@ -37,9 +37,12 @@ from lakesmith.spark.catalyst.tree import (
 from lakesmith.spark.iceberg.commits import name_in_plans
 from lakesmith.spark.iceberg.snapshots import read_appended, read_version
 from lakesmith.spark.jvm.failures import explain_failure
+from lakesmith.spark.query.kept_queries import Names, Views, query_again
+from lakesmith.spark.query.log_functions import provide
 from lakesmith.spark.query.python_modules import load_function
 from lakesmith.spark.query.python_watch import watched
 from lakesmith.sql.analysis import analyse
+from lakesmith.sql.log_functions import Used, used
 from lakesmith.sql.splice import mark_projection, splice
 
 _SPARK_LINE: Final = re.compile(r";? ?\(?line (?P<line>\d+),? pos \d+\)?")
@@ -123,7 +126,7 @@ def query_rows(batch: Batch, with_arrival: bool) -> QueryRows:
     if batch.step.snapshot_ranges:
         return _rows_by_snapshot_ranges(batch, with_arrival)
     whole = {item.table: _read(batch, item) for item in batch.step.inputs}
-    rows = rows_over(batch, at_occurrences(batch, whole))
+    rows = rows_over(batch, at_occurrences(batch, whole), by_kept_plan=True)
     if rows.acted and batch.step.strategy is not Strategy.FULL:
         raise NeverIncremental("its function has Spark compute something while it is called")
     proved = _proved(batch, replace(rows, proofs=proofs_of(batch.spark, batch.step.table.query, whole)))
@@ -168,17 +171,19 @@ def at_occurrences(batch: Batch, rows: Mapping[TableName, DataFrame]) -> dict[Oc
     return {occurrence: rows[occurrence.table] for occurrence in occurrences_of(batch.step)}
 
 
-def rows_over(batch: Batch, views: Mapping[Occurrence, DataFrame], with_arrival: bool = False) -> QueryRows:
-    """Runs the table's query (lazily) over these rows of its inputs."""
+def rows_over(
+    batch: Batch, views: Views, with_arrival: bool = False, by_kept_plan: bool = False
+) -> QueryRows:
+    """Runs the table's query (lazily) over these rows of its inputs. ``by_kept_plan``: by that of an earlier
+    batch, whose columns Spark takes for these; so once in a batch."""
     query = batch.step.table.query
-    names = {occurrence: batch.view(str(number)) for number, occurrence in enumerate(views)}
-    if isinstance(query, PythonQuery):
-        views = {occurrence: _apart(rows, occurrence) for occurrence, rows in views.items()}
-    named = {occurrence: rows.alias(names[occurrence]) for occurrence, rows in views.items()}
+    provide(batch.spark, used(query))
+    names: Names = {occurrence: batch.view(str(number)) for number, occurrence in enumerate(views)}
     if isinstance(query, SqlQuery):
-        rows = _sql_rows(batch, query, named)
+        rows, names = _sql_rows(batch, query, views, names, by_kept_plan and used(query) == Used())
     elif isinstance(query, PythonQuery):
-        rows = _python_rows(batch, query, named)
+        apart = {occurrence: _apart(rows, occurrence) for occurrence, rows in views.items()}
+        rows = _python_rows(batch, query, _named(apart, names))
     else:
         raise TypeError(f"{batch.name} has no query")
     rows = replace(rows, occurrences={name: occurrence for occurrence, name in names.items()})
@@ -199,9 +204,29 @@ def _apart(rows: DataFrame, occurrence: Occurrence) -> DataFrame:
     return rows.toDF(*rows.columns) if occurrence.number else rows
 
 
-def _sql_rows(batch: Batch, query: SqlQuery, views: Mapping[Occurrence, DataFrame]) -> QueryRows:
-    names: dict[str, tuple[str, ...]] = {}
+def _named(views: Views, names: Names) -> dict[Occurrence, DataFrame]:
+    return {occurrence: rows.alias(names[occurrence]) for occurrence, rows in views.items()}
+
+
+def _sql_rows(
+    batch: Batch, query: SqlQuery, views: Views, names: Names, by_kept_plan: bool
+) -> tuple[QueryRows, Names]:
     marked = {str(name): f"{_MARK}{number}" for number, name in enumerate(batch.step.table.lookups)}
+
+    def planned() -> DataFrame:
+        return _planned(batch, query, _named(views, names), marked)
+
+    if by_kept_plan:
+        frame, names = query_again(batch.spark, (query.text, *marked.items()), views, names, planned)
+    else:
+        frame = planned()
+    given = tuple((name, _HIDDEN + mark) for name, mark in marked.items() if _HIDDEN + mark in frame.columns)
+    return QueryRows(frame, marks=given), names
+
+
+def _planned(batch: Batch, query: SqlQuery, views: Views, marked: Mapping[str, str]) -> DataFrame:
+    """Returns the query over views of these rows. ``marked``: the column that marks a lookup's rows."""
+    names: dict[str, tuple[str, ...]] = {}
     for number, (occurrence, frame) in enumerate(views.items()):
         view, mark = batch.view(str(number)), marked.get(str(occurrence.table))
         (frame.withColumn(mark, F.lit(True)) if mark else frame).createOrReplaceTempView(view)
@@ -209,14 +234,12 @@ def _sql_rows(batch: Batch, query: SqlQuery, views: Mapping[Occurrence, DataFram
     analysis = analyse(query.text)
     marks = mark_projection(analysis, marked, _HIDDEN)
     try:
-        frame = batch.spark.sql(splice(query.text, analysis, names, marks))
+        return batch.spark.sql(splice(query.text, analysis, names, marks))
     except AnalysisException as error:
         raise _refused(batch, query, error) from error
     finally:
         for view in chain.from_iterable(names.values()):
             batch.spark.catalog.dropTempView(view)
-    given = tuple((name, _HIDDEN + mark) for name, mark in marked.items() if _HIDDEN + mark in frame.columns)
-    return QueryRows(frame, marks=given)
 
 
 def _refused(batch: Batch, query: SqlQuery, error: AnalysisException) -> RunError:

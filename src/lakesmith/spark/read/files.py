@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.project.definitions import Column, KafkaSource
-from lakesmith.project.formats import FileFormat
+from lakesmith.project.formats import LOGS, FileFormat
 from lakesmith.project.spark_types import SqlType
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import FieldPath
@@ -27,7 +27,9 @@ from lakesmith.spark.read.formats.csv import csv_rows, infer_csv
 from lakesmith.spark.read.formats.json_fields import json_field_types, json_unknown_fields, read_json
 from lakesmith.spark.read.formats.json_lines import json_good_lines, json_key_files, json_keys_together
 from lakesmith.spark.read.formats.json_types import infer_json
+from lakesmith.spark.read.formats.logs import log_rows
 from lakesmith.spark.read.kafka import read_slices
+from lakesmith.spark.read.kept_plans import read_again
 from lakesmith.spark.read.request import RAW, REASONS, ROUNDED, ReadRequest
 from lakesmith.spark.read.sessions import zoned
 
@@ -52,6 +54,7 @@ READERS: Final[Mapping[FileFormat, FormatReader]] = {
     FileFormat.JSON: FormatReader(read_json, infer_json),
     FileFormat.PARQUET: FormatReader(partial(typed_rows, number="_metadata.row_index")),
     FileFormat.AVRO: FormatReader(typed_rows),
+    **dict.fromkeys(LOGS, FormatReader(log_rows)),
 }
 """The readers by the names of their formats in ``source:``."""
 
@@ -71,7 +74,7 @@ def read_files(spark: SparkSession, request: ReadRequest) -> DataFrame:
         SourceError: LS451 a declared type that the format cannot hold. A file that cannot be read fails the
         job when it runs (:func:`unreadable_file` names it).
     """
-    return _or_none_of(READERS[request.source.format].rows(spark, request), spark, request)
+    return _or_none_of(read_again(spark, request, READERS[request.source.format].rows), spark, request)
 
 
 def read_typed(spark: SparkSession, request: ReadRequest) -> DataFrame:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
@@ -44,7 +44,7 @@ _ORDINAL = (
 _BLOCK_START = "_metadata.file_block_start"
 _NEVER_ENCODED = re.compile(r"[A-Za-z0-9/._-]+")
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
-_PLAIN_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", ".data")
+_PLAIN_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", ".data", ".log")
 
 
 class Portion(Enum):
@@ -289,9 +289,11 @@ def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
     absolute = {file: _absolute(file.path, request) for file in files}
     prefixes = sorted({_prefixes(file.path, path) for file, path in absolute.items()}, reverse=True)
     if len(prefixes) == 1 and all(_NEVER_ENCODED.fullmatch(path) for path in absolute.values()):
-        # The usual case, tested for every row: nothing to decode, and all prefixes are of one length.
+        # The usual case, tested for every row: nothing to decode, and all prefixes are of one length. As
+        # bytes: Spark counts the characters of a text for each part that it takes.
         usual, short = (
-            _renamed(raw, scheme + prefixes[0][0], prefixes[0][1]) for scheme in ("file://", "file:")
+            _renamed(f"CAST({raw} AS BINARY)", scheme + prefixes[0][0], prefixes[0][1], "CAST({} AS STRING)")
+            for scheme in ("file://", "file:")
         )
         return f"IF(startswith({raw}, 'file:///'), {usual}, {short})"
     plain = _decoded_path(raw)
@@ -309,8 +311,8 @@ def _decoded_path(raw: str) -> str:
     return f"IF(instr({raw}, '%') = 0, {raw}, url_decode(replace({raw}, '+', '%2B')))"
 
 
-def _renamed(path: str, start: str, instead: str) -> str:
-    rest = f"substr({path}, {len(start) + 1})"
+def _renamed(path: str, start: str, instead: str, as_text: str = "{}") -> str:
+    rest = as_text.format(f"substr({path}, {len(start) + 1})")
     return f"concat({literal(instead)}, {rest})" if instead else rest
 
 
@@ -358,11 +360,25 @@ def _portion(file: FileIdentity, group: ReadGroup, request: ReadRequest) -> Port
     return Portion.LARGE if plain and file.size >= limits.LARGE_FILE_BYTES else Portion.SMALL
 
 
-def gathered(frame: DataFrame, groups: list[ReadGroup]) -> DataFrame:
+def gathered(frame: DataFrame, groups: Sequence[ReadGroup]) -> DataFrame:
     """The partitions merged into as many as there is work for; a row keeps its number."""
+    return frame.coalesce(tasks_for(groups, frame.sparkSession.sparkContext.defaultParallelism))
+
+
+def tasks_for(groups: Sequence[ReadGroup], parallelism: int) -> int:
+    """Returns how many tasks read small files."""
     files = sum(len(group.files) for group in groups)
     size = sum(file.size for group in groups for file in group.files)
-    parallelism = frame.sparkSession.sparkContext.defaultParallelism
     work = size + files * limits.OPENING_A_LANDING_FILE_BYTES
     worth = min(parallelism, -(-work // limits.READING_TASK_BYTES))
-    return frame.coalesce(max(1, worth, -(-size // limits.READ_BLOCK_BYTES)))
+    return max(1, worth, -(-size // limits.READ_BLOCK_BYTES))
+
+
+def is_read_plainly(request: ReadRequest, files: Sequence[FileIdentity]) -> bool:
+    """Returns whether files are on local disks, are each read whole, and need no option of their own."""
+    if request.records is not None or request.source.is_in_store:
+        return False
+    paths = [_absolute(file.path, request) for file in files if file.size < limits.LARGE_FILE_BYTES]
+    return len(paths) == len(files) and not any(
+        _needs_raw_access(path) or _is_read_alone(path) for path in paths
+    )

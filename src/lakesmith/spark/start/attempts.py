@@ -15,7 +15,7 @@ from socketserver import BaseServer
 from typing import TYPE_CHECKING, Any
 
 from lakesmith.spark.jvm.failures import causes_of, full_text
-from lakesmith.spark.start.class_archive import Archive, refuse, usable
+from lakesmith.spark.start.class_archive import Archive, doubt, trust, usable
 from lakesmith.spark.start.find_java import has_module
 from lakesmith.spark.start.keeper import is_running
 from lakesmith.spark.start.launch import (
@@ -32,7 +32,7 @@ from lakesmith.spark.start.launch import (
     start_failed,
     write_properties,
 )
-from lakesmith.spark.start.resident import Borrowed, KeepWarm
+from lakesmith.spark.start.resident import Borrowed, KeepWarm, Lendable
 from lakesmith.spark.start.resident import leave as hand_over
 from lakesmith.spark.start.settings import is_cluster, is_standalone
 from lakesmith.spark.start.stop import detach, forget_gateway, stopper
@@ -61,6 +61,7 @@ class SessionHandle:
         leave: ends the session in this process alone and leaves the JVM to a keeper, in place of ``stop``;
             None where that cannot be.
         warm: the JVM was there already.
+        lent: what commands in other processes need to work in the same JVM; None if they cannot.
         cancel: ends what is running in it, and nothing that somebody else runs in the same JVM.
         enter: what each thread calls before it works in it.
     """
@@ -76,6 +77,7 @@ class SessionHandle:
     warm: bool = False
     cancel: Callable[[], None] = lambda: None
     enter: Callable[[], None] = lambda: None
+    lent: Lendable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def first_that_works(plan: LaunchPlan, conf: Mapping[str, str], ways: Sequence[A
                 notes.append(f"{way.what} failed: {error}")
                 failed.append((way, str(error)))
             else:
-                _blame_archives(failed)
+                _doubt_archives(plan, failed)
                 return handle
         raise start_failed(notes, plan.log_path)
     except BaseException:
@@ -130,11 +132,12 @@ def first_that_works(plan: LaunchPlan, conf: Mapping[str, str], ways: Sequence[A
         raise
 
 
-def _blame_archives(failed: Sequence[tuple[Attempt, str]]) -> None:
-    """Discards archives if another way worked: a wrong setting fails every way."""
+def _doubt_archives(plan: LaunchPlan, failed: Sequence[tuple[Attempt, str]]) -> None:
+    """Doubts archives if another way worked: a wrong setting fails every way. The project's own options may
+    also be why a JVM dies or maps none."""
     for way, reason in failed:
-        if way.archive:
-            refuse(way.archive, reason)
+        if way.archive and not plan.own_options:
+            doubt(way.archive, reason)
 
 
 def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[str]) -> SessionHandle:
@@ -143,14 +146,18 @@ def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[st
     gateway = connect(plan, driver)
     spark = _session(gateway, driver)
     plan.properties.unlink()
-    if way.archive and not _maps_archive(gateway):
-        notes.append("the JVM refused its class-data archive and started without")
-        refuse(way.archive, "refused by the JVM")
+    if way.archive and _maps_archive(gateway):
+        trust(way.archive)
+    elif way.archive:
+        why = ", perhaps for the project's own Java options" if plan.own_options else ""
+        notes.append(f"the JVM refused its class-data archive{why} and started without")
+        _doubt_archives(plan, [(way, "refused by the JVM")])
     stop = stopper(spark, driver, plan.folder)
 
+    parameters = gateway.gateway_parameters
+    reached = Gateway(parameters.port, parameters.auth_token, driver.pid)
+
     def leave(keep: KeepWarm, parts: Mapping[str, str]) -> None:
-        parameters = gateway.gateway_parameters
-        reached = Gateway(parameters.port, parameters.auth_token, driver.pid)
         if not detach(spark):
             raise OSError("the JVM does not answer")
         hand_over(keep, driver, plan.folder, reached, parts)
@@ -158,11 +165,15 @@ def _try(plan: LaunchPlan, conf: Mapping[str, str], way: Attempt, notes: list[st
 
     cancel = spark.sparkContext.cancelAllJobs
     parts = (way.started_by, tuple(notes), stop, driver.is_alive, leave)
-    return SessionHandle(spark, driver.pid, plan.log_path, *parts, cancel=cancel)
+    lent = Lendable(reached)
+    return SessionHandle(spark, driver.pid, plan.log_path, *parts, cancel=cancel, lent=lent)
 
 
 def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
-    """Returns a session over a warm JVM, which ``stop`` returns. Raises LaunchError."""
+    """Returns a session over a warm JVM, which ``stop`` returns. Raises LaunchError.
+
+    In a JVM that others use as well, only jobs with the tag of ``borrowed`` are cancelled.
+    """
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
     from pyspark.errors import PySparkException
@@ -185,15 +196,19 @@ def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
     def stop() -> None:
         if once.acquire(blocking=False):
             atexit.unregister(stop)
-            if detach(spark):
+            if detach(spark, borrowed.tag):
                 borrowed.give_back()
             else:
                 borrowed.connection.close()
 
     atexit.register(stop)
-    pid, cancel = borrowed.gateway.jvm_pid, spark.sparkContext.cancelAllJobs
+    pid, tag, context = borrowed.gateway.jvm_pid, borrowed.tag, spark.sparkContext
+    cancel = context.cancelAllJobs if tag is None else partial(context.cancelJobsWithTag, tag)
+    enter = (lambda: None) if tag is None else partial(context.addJobTag, tag)
     alive = partial(is_running, pid)
-    return SessionHandle(spark, pid, log_path, "direct", (), stop, alive, warm=True, cancel=cancel)
+    return SessionHandle(
+        spark, pid, log_path, "direct", (), stop, alive, warm=True, cancel=cancel, enter=enter
+    )
 
 
 def _session(gateway: JavaGateway, driver: DriverProcess) -> SparkSession:

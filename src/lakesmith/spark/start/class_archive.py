@@ -20,6 +20,8 @@ from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.whole_file import write_whole
 
 KEPT = 4
+RENEWED, REFUSED = 2, 4
+"""After so many failed starts in a row an archive is made again, and not used: a JVM may die of anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,11 @@ class Archive:
     def failed(self) -> Path:
         """Why the last attempt to make it failed; while it exists no other is made in the background."""
         return self.folder / f"{self.key}.failed"
+
+    @property
+    def doubts(self) -> Path:
+        """Why the last starts with it failed, one a line; removed by a start that maps it."""
+        return self.folder / f"{self.key}.doubts"
 
     @property
     def log(self) -> Path:
@@ -112,6 +119,41 @@ def refuse(archive: Archive, reason: str) -> None:
     """Throw away an archive that the JVM does not take, and keep from making it again at once for nothing."""
     discard(archive)
     archive.failed.write_text(reason + "\n")
+
+
+def doubt(archive: Archive, reason: str) -> None:
+    """Notes that a start with the archive failed. The next start tries it again, see ``REFUSED``."""
+    doubts = [*_lines(archive.doubts), " ".join(reason.split())]
+    if len(doubts) >= REFUSED:
+        trust(archive)
+        return refuse(archive, doubts[-1])
+    write_whole(archive.doubts, "\n".join(doubts) + "\n")
+    return discard(archive) if len(doubts) == RENEWED else None
+
+
+def trust(archive: Archive) -> None:
+    """Forgets failed starts: a JVM maps the archive."""
+    archive.doubts.unlink(missing_ok=True)
+
+
+def last_doubt(archive: Archive) -> str | None:
+    """Returns why the last start with the archive failed; None if it did not fail."""
+    return next(reversed(_lines(archive.doubts)), None)
+
+
+def why_missing(archive: Archive) -> str | None:
+    """Returns why there is no archive, and none is made now; None if the next session's end makes it."""
+    if failed := _lines(archive.failed):
+        return failed[-1]
+    parent = next(each for each in (archive.folder, *archive.folder.parents) if each.exists())
+    return None if os.access(parent, os.W_OK) else f"the folder {parent} cannot be written"
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return []
 
 
 def _prune(folder: Path) -> None:

@@ -45,7 +45,8 @@ _TUNING: Final = (
 _CLASSES: Final = {
     "org.apache.iceberg:iceberg-spark-runtime": "org.apache.iceberg.spark.SparkCatalog",
     "org.xerial:sqlite-jdbc": "org.sqlite.JDBC",
-    "org.apache.iceberg:iceberg-aws-bundle": "software.amazon.awssdk.services.s3.S3Client",
+    # Of Iceberg's runtime: whether all is there that it is made of, wherever a vendor has it.
+    "org.apache.iceberg:iceberg-aws-bundle": "org.apache.iceberg.aws.s3.S3FileIO",
     "org.postgresql:postgresql": "org.postgresql.Driver",
     "org.apache.spark:spark-sql-kafka": "org.apache.spark.sql.kafka010.KafkaSourceProvider",
 }
@@ -69,7 +70,8 @@ class _Parent:
 
         try:
             loader = self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
-            self.jvm.java.lang.Class.forName(name, False, loader)
+            # Its methods name the classes that it cannot do without, such as those of Amazon's SDK.
+            self.jvm.java.lang.Class.forName(name, False, loader).getDeclaredMethods()
         except Py4JJavaError:
             return False
         return True

@@ -45,14 +45,7 @@ class Keeper:
 
     def keep(self) -> None:
         path = Path(self._task["socket"])
-        beside = path.with_suffix(f".{os.getpid()}")
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
-            old = os.umask(0o177)
-            server.bind(str(beside))
-            os.umask(old)
-            server.listen()
-            # There at once and listening: one that nobody listens to is taken for what a dead keeper left.
-            beside.replace(path)
+        with listening(path) as server:
             self._selector.register(server, selectors.EVENT_READ)
             try:
                 while not self._is_over():
@@ -79,14 +72,14 @@ class Keeper:
     def _answer(self, connection: socket.socket) -> None:
         connection.settimeout(PATIENCE_SECONDS)
         try:
-            request = json.loads(_line(connection))
+            request = json.loads(read_line(connection))
             answer = self._answer_to(request)
             connection.sendall(json.dumps(answer).encode() + b"\n")
         except (OSError, ValueError):
             connection.close()
             return
         if "port" in answer:
-            self._borrower, self._borrower_pid = connection, _peer(connection)
+            self._borrower, self._borrower_pid = connection, peer_of(connection)[0]
             self._selector.register(connection, selectors.EVENT_READ)
         else:
             connection.close()
@@ -98,15 +91,14 @@ class Keeper:
             self._ends = True
             return {"stopped": True}
         want, has = request["want"], self._task["parts"]
-        differs = sorted(name for name in {*want, *has} if want.get(name) != has.get(name))
-        if differs:
+        if differs := differing(want, has):
             return {"differs": differs}
         return {name: self._task[name] for name in ("port", "secret", "jvm_pid")}
 
     def _given_back(self) -> None:
         assert self._borrower is not None
         try:
-            is_done = _line(self._borrower) == b"done"
+            is_done = read_line(self._borrower) == b"done"
         except OSError:
             is_done = False
         if not is_done:
@@ -117,7 +109,7 @@ class Keeper:
         self._borrower, self._idle_since = None, time.monotonic()
 
 
-def _line(connection: socket.socket) -> bytes:
+def read_line(connection: socket.socket) -> bytes:
     """One line without its end; what there is of it where the connection ends before."""
     found = b""
     while not found.endswith(b"\n"):
@@ -128,12 +120,34 @@ def _line(connection: socket.socket) -> bytes:
     return found.rstrip(b"\n")
 
 
-def _peer(connection: socket.socket) -> int:
-    """Returns the process at the other end, 0 if unknown."""
+def listening(path: Path) -> socket.socket:
+    """Returns a socket that only this user can open, which listens at once when it is at its path: one that
+    nobody listens to is taken for what a dead process left."""
+    beside = path.with_suffix(f".{os.getpid()}")
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    old = os.umask(0o177)
+    try:
+        beside.unlink(missing_ok=True)
+        server.bind(str(beside))
+    finally:
+        os.umask(old)
+    server.listen()
+    beside.replace(path)
+    return server
+
+
+def peer_of(connection: socket.socket) -> tuple[int, int | None]:
+    """Returns the process and the user at the other end; 0 and None if unknown."""
     if not hasattr(socket, "SO_PEERCRED"):
-        return 0
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return int(struct.unpack("3i", credentials)[0])
+        return 0, None
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid, uid, _ = struct.unpack("3i", found)
+    return int(pid), int(uid)
+
+
+def differing(want: dict[str, str], has: dict[str, str]) -> list[str]:
+    """Returns the names of the parts that are not equal."""
+    return sorted(name for name in {*want, *has} if want.get(name) != has.get(name))
 
 
 def is_running(pid: int) -> bool:

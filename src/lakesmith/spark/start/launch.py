@@ -64,6 +64,8 @@ SPARK_OPTIONS = (
 )
 SAME_EVERYWHERE = ("-Duser.language=en", "-Duser.country=US", "-Duser.timezone=UTC")
 """Fixed language of the JVM: in Turkish, ``upper('éi')`` would be ``Éİ``."""
+LOCAL_FILES_JAR = Path(__file__).with_name("local_files") / "local-files.jar"
+"""The class ``LOCAL_FILES`` of the settings, compiled from the source beside it by scripts/local_files.py."""
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 START_SECONDS = 90
 POLL_SECONDS = 0.01
@@ -100,6 +102,7 @@ class LaunchPlan:
         log_path: where all that the JVM says goes, appended.
         python: the interpreter of Python workers.
         java_options: more options of the JVM.
+        own_options: whether the project has declared some of these.
     """
 
     java: JavaRuntime
@@ -109,6 +112,7 @@ class LaunchPlan:
     log_path: Path
     python: str
     java_options: tuple[str, ...] = ()
+    own_options: bool = False
 
     @property
     def properties(self) -> Path:

@@ -13,10 +13,12 @@ import os
 import socket
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from lakesmith.project.files import own_temporary
@@ -30,8 +32,18 @@ _OF_THE_TERMINAL: Final = (
     "_", "CI", "COLORTERM", "COLUMNS", "DISPLAY", "FORCE_COLOR", "LAKESMITH_", "LINES", "NO_COLOR",
     "OLDPWD", "PS1", "PWD", "SHLVL", "SSH_", "TERM",
     "TMUX", "VTE_", "WINDOWID", "XDG_SESSION_",
+    "AIRFLOW_CTX_", "INVOCATION_ID", "JOURNAL_STREAM", "MEMORY_PRESSURE_", "NOTIFY_SOCKET",
+    "SYSTEMD_EXEC_PID", "WATCHDOG_",
 )  # fmt: skip
-"""Beginnings of variables that differ between terminals and do not affect the JVM."""
+"""Beginnings of variables that differ between terminals, or between runs of a service, and do not affect the
+JVM."""
+_OF_THE_ENGINE: Final = (
+    "AWS_", "HADOOP_", "HTTPS_PROXY", "HTTP_PROXY", "JAVA_", "JDK_", "LD_", "NO_PROXY", "PYSPARK_",
+    "PYTHONPATH", "SPARK_", "TZ",
+)  # fmt: skip
+"""Beginnings of variables that affect what a JVM reaches, and how it works."""
+STARTS_ITS_OWN: Final = "this command starts its own"
+"""Words of the note that a warm JVM does not serve."""
 WHAT_DIFFERS: Final = {
     "lakesmith": "the installed lakesmith",
     "python": "the Python, or its PySpark",
@@ -45,19 +57,34 @@ WHAT_DIFFERS: Final = {
 @dataclass(frozen=True, slots=True)
 class KeepWarm:
     """``path``: the socket of the keeper. ``seconds``: how long the JVM is kept when this command is done, 0:
-    it is not. ``on_left``: called when one was left that was not there before."""
+    it is not. ``on_left``: called when one was left that was not there before. ``reads``: whether the command
+    only reads. ``up``: the socket of ``up``, whose JVM is shared."""
 
     path: Path
     seconds: float = 0.0
     on_left: Callable[[], None] = lambda: None
+    reads: bool = False
+    up: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lendable:
+    """A JVM that others may work in. ``parts``: what must be equal for that; ``little``: it is for little
+    data."""
+
+    gateway: Gateway
+    parts: Mapping[str, str] = field(default_factory=dict)
+    little: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Borrowed:
-    """A warm JVM, for as long as ``connection`` is open."""
+    """A warm JVM, for as long as ``connection`` is open. ``tag``: that of the jobs, if others work in it,
+    too."""
 
     gateway: Gateway
     connection: socket.socket
+    tag: str | None = None
 
     def give_back(self) -> None:
         """Says that all is done; without that the JVM is killed once the connection ends."""
@@ -67,28 +94,39 @@ class Borrowed:
             self.connection.close()
 
 
-def socket_of(root: Path, target: str) -> Path:
-    """The socket of a project's keeper, in a folder that is this user's alone; such names must be short."""
+def socket_of(root: Path, target: str, kind: str = "engine") -> Path:
+    """The socket of a project's keeper, in a folder that is this user's alone; such names must be short.
+
+    ``kind``: ``up`` for that of ``up``.
+    """
     text = f"{root.absolute()}\0{target}".encode("utf-8", "surrogateescape")
-    return own_temporary() / f"engine-{hashlib.sha256(text).hexdigest()[:16]}.sock"
+    return own_temporary() / f"{kind}-{hashlib.sha256(text).hexdigest()[:16]}.sock"
 
 
-def parts_of(settings: object, little: bool) -> dict[str, str]:
-    """Returns hashes of what must be equal for a warm JVM to serve (``WHAT_DIFFERS``)."""
+def parts_of(settings: object, little: bool | None) -> dict[str, str]:
+    """Returns hashes of what must be equal for a warm JVM to serve (``WHAT_DIFFERS``).
+
+    ``little``: None for the JVM of ``up``, whose environment is that of a service: of it only what reaches
+    other machines and Java must be equal.
+    """
     package = Path(__file__).parents[2]
     environment = {
         name: value
         for name, value in os.environ.items()
-        if name != "_" and not name.startswith(_OF_THE_TERMINAL[1:])
+        if (_matters(name) if little is None else name != "_" and not name.startswith(_OF_THE_TERMINAL[1:]))
     }
     parts: dict[str, Any] = {
         "lakesmith": [version("lakesmith"), str(package), _newest(package)],
         "python": [sys.executable, sys.version, installed_spark()],
         "settings": settings,
         "environment": sorted(environment.items()),
-        "size": little,
+        **({} if little is None else {"size": little}),
     }
     return {name: hashlib.sha256(json.dumps(part).encode()).hexdigest()[:16] for name, part in parts.items()}
+
+
+def _matters(name: str) -> bool:
+    return name.upper().startswith(_OF_THE_ENGINE)
 
 
 def _newest(package: Path) -> int:
@@ -96,20 +134,31 @@ def _newest(package: Path) -> int:
     return max(file.stat().st_mtime_ns for file in package.rglob("*.py"))
 
 
-def borrow(path: Path, parts: Mapping[str, str]) -> Borrowed | str | None:
+def borrow_from_up(path: Path, parts: Mapping[str, str], little: bool, reads: bool) -> Borrowed | str | None:
+    """As ``borrow``, the JVM of a running ``up``. ``reads``: nothing is written in it."""
+    tag = f"lakesmith-{uuid.uuid4()}"
+    return borrow(path, parts, {"little": little, "reads": reads, "tag": tag})
+
+
+def borrow(
+    path: Path, parts: Mapping[str, str], more: Mapping[str, Any] = MappingProxyType({})
+) -> Borrowed | str | None:
     """The warm JVM; or why it does not serve, in words; None if there is no warm JVM."""
     connection = _connected(path)
     if connection is None:
         return None
     try:
-        answer = _asked(connection, {"want": dict(parts)})
+        answer = _asked(connection, {"want": dict(parts), **more})
     except (OSError, ValueError):
         connection.close()
         return None
     if "port" in answer:
         connection.settimeout(None)
-        return Borrowed(Gateway(answer["port"], answer["secret"], answer["jvm_pid"]), connection)
+        gateway = Gateway(answer["port"], answer["secret"], answer["jvm_pid"])
+        return Borrowed(gateway, connection, more.get("tag"))
     connection.close()
+    if "none" in answer:
+        return None
     if "busy" in answer:
         return f"process {answer['busy']} uses it"
     differs = " and ".join(WHAT_DIFFERS.get(name, name) for name in answer["differs"])

@@ -14,11 +14,11 @@ from dataclasses import replace
 
 from lakesmith.errors import EnvironmentProblem
 from lakesmith.spark.start.attempts import SessionHandle, attempts, first_that_works, over_borrowed
-from lakesmith.spark.start.class_archive import archive_for
+from lakesmith.spark.start.class_archive import Archive, archive_for, usable, why_missing
 from lakesmith.spark.start.jars import cache_folder, jars_folder, spark_home
 from lakesmith.spark.start.keeper import is_running
 from lakesmith.spark.start.launch import LaunchError
-from lakesmith.spark.start.resident import KeepWarm, borrow, parts_of
+from lakesmith.spark.start.resident import STARTS_ITS_OWN, KeepWarm, borrow, borrow_from_up, parts_of
 from lakesmith.spark.start.settings import SessionSettings, launch_plan, local_catalog_conf, session_conf
 from lakesmith.spark.start.train_archive import train_in_background
 from lakesmith.spark.start.versions import installed_pair, installed_spark, untested
@@ -70,18 +70,21 @@ def _start(settings: SessionSettings) -> SessionHandle:
     said = untested(installed_spark(), installed_pair().iceberg)
     notes: tuple[str, ...] = (said,) if said else ()
     parts = parts_of(kept_settings(settings), settings.little) if settings.keep else {}
+    shared = parts_of(kept_settings(settings), None)
     if settings.keep is not None:
-        found = _warm(settings, settings.keep, parts)
-        if isinstance(found, SessionHandle):
-            return replace(found, notes=(*notes, *found.notes))
-        notes = (*notes, found) if found else notes
+        for look, wanted in ((_lent, shared), (_warm, parts)):
+            found = look(settings, settings.keep, wanted)
+            if isinstance(found, SessionHandle):
+                return replace(found, notes=(*notes, *found.notes))
+            notes = (*notes, found) if found else notes
     plan = launch_plan(settings)
-    # Java takes an archive of the beginning of a class path as well.
-    besides = jars_folder(settings.more_coordinates)
-    archived = [jar for jar in plan.class_path if jar.parent != besides]
+    # Java takes an archive of the beginning of a class path as well: other jars and the project's come later.
+    begin = (spark_home() / "jars", jars_folder(settings.coordinates))
+    archived = [jar for jar in plan.class_path if jar.parent in begin]
     archive = archive_for(cache_folder(), plan.java, archived)
     sent = [jar for jar in plan.class_path if jar.parent != spark_home() / "jars"]
     conf = session_conf(settings, plan.folder.spark_local, sent)
+    notes = (*notes, *_note_of(archive))
     handle = first_that_works(plan, conf, attempts(plan, archive, conf))
 
     def stop() -> None:
@@ -89,7 +92,15 @@ def _start(settings: SessionSettings) -> SessionHandle:
             handle.stop()
         train_in_background(archive, settings.coordinates)
 
-    return replace(handle, stop=stop, notes=(*notes, *handle.notes))
+    lent = handle.lent and replace(handle.lent, parts=shared, little=settings.little)
+    return replace(handle, stop=stop, notes=(*notes, *handle.notes), lent=lent)
+
+
+def _note_of(archive: Archive) -> tuple[str, ...]:
+    """Returns the note that there is no archive, unless this session's end makes it."""
+    why = None if usable(archive) else why_missing(archive)
+    said = "Spark starts some seconds slower, without its class-data archive"
+    return (f"{said}: {why} (see `lakesmith doctor`)",) if why else ()
 
 
 def kept_settings(settings: SessionSettings) -> list[object]:
@@ -99,11 +110,22 @@ def kept_settings(settings: SessionSettings) -> list[object]:
     return [*maps, settings.cores, settings.driver_memory_mb, jars, str(settings.log_path)]
 
 
+def _lent(settings: SessionSettings, keep: KeepWarm, parts: Mapping[str, str]) -> SessionHandle | str | None:
+    """A session in the JVM of a running ``up``; else as ``_warm``."""
+    found = None if keep.up is None else borrow_from_up(keep.up, parts, settings.little, keep.reads)
+    if found is None or isinstance(found, str):
+        return found and f"lakesmith up has an engine, and {STARTS_ITS_OWN}: {found}"
+    try:
+        return over_borrowed(found, settings.log_path)
+    except LaunchError as error:
+        return str(error)
+
+
 def _warm(settings: SessionSettings, keep: KeepWarm, parts: Mapping[str, str]) -> SessionHandle | str | None:
     """A session over the JVM that was kept, or why there is not one, in words; None where none was kept."""
     found = borrow(keep.path, parts)
     if found is None or isinstance(found, str):
-        return found and f"there is a warm engine, and this command starts its own: {found}"
+        return found and f"there is a warm engine, and {STARTS_ITS_OWN}: {found}"
     try:
         return over_borrowed(found, settings.log_path)
     except LaunchError as error:

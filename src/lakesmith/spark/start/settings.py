@@ -17,24 +17,13 @@ from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.project.definitions import Project
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import ensure_jars
-from lakesmith.spark.start.launch import SAME_EVERYWHERE, LaunchPlan, spark_class_path
+from lakesmith.spark.start.launch import LOCAL_FILES_JAR, SAME_EVERYWHERE, LaunchPlan, spark_class_path
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session_folder import new_session_folder
+from lakesmith.spark.start.sizes import LARGE_OPTIONS, LITTLE_OPTIONS, collector, memory_conf
 from lakesmith.spark.start.versions import local_jars
 
 MIN_MEMORY_MB, MAX_MEMORY_MB = 1024, 16 * 1024
-
-LITTLE_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
-"""The first compiler alone: half the processor time of a short run (12.7 s against 23.5 s), several times
-that of a heavy query. With it Java would hold a fifth of the compiled code that it usually does, and after
-some hundred queries nothing is compiled any more, or fails ("Out of space in CodeCache")."""
-
-LITTLE_COLLECTOR = ("-XX:+UseSerialGC", "-Xmn128m")
-LARGE_COLLECTOR = ("-XX:+UseParallelGC", "-XX:+UseTransparentHugePages")
-YOUNG_MB_PER_CORE = 300
-"""Memory that is touched for the first time costs more than memory that is collected and used again: Java's
-usual collector spreads over all of a large heap, and the system spent a third of a short run on handing it
-pages."""
 
 DEFAULTS: Mapping[str, str] = {
     "spark.app.name": "lakesmith",
@@ -56,6 +45,20 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.catalogImplementation": "in-memory",
 }
+
+LOCAL_FILES: Final = {"spark.hadoop.fs.file.impl": "lakesmith.LocalFiles"}
+"""Hadoop's local files without a process of ``chmod`` for each file and each checksum: a small batch started
+some 30 of them, a tenth of its time. Executors elsewhere do not have the class."""
+
+UNSEEN: Final = {
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.sql.ui.explainMode": "simple",
+}
+"""Without its page Spark still describes each plan, at each stage, and remembers a thousand: memory of a JVM
+that stays, and a part of each small batch."""
 
 FIXED: Mapping[str, str] = {
     # Spark would fill in ``${env:HOME}`` in any SQL text: in names of files, in literals, in what users ask
@@ -142,6 +145,9 @@ def _one_machine(settings: SessionSettings) -> dict[str, str]:
     cores = settings.cores or os.cpu_count() or 1
     return {
         **DEFAULTS,
+        **LOCAL_FILES,
+        **({} if settings.conf.get("spark.ui.enabled") == "true" else UNSEEN),
+        **memory_conf(settings.little, memory_mb(settings), settings.conf),
         "spark.master": f"local[{settings.cores or '*'}]",
         "spark.sql.shuffle.partitions": str(cores if settings.little else max(8, 2 * cores)),
         "spark.pyspark.python": sys.executable,
@@ -176,30 +182,28 @@ def launch_plan(settings: SessionSettings) -> LaunchPlan:
     java = find_java()
     class_path = spark_class_path(ensure_jars(java, settings.coordinates))
     more = ensure_jars(java, settings.more_coordinates) if settings.more_coordinates else ()
-    options = [settings.conf.get(f"spark.driver.{kind}JavaOptions", "") for kind in ("default", "extra")]
+    texts = [settings.conf.get(f"spark.driver.{kind}JavaOptions", "") for kind in ("default", "extra")]
+    declared = tuple(shlex.split(" ".join(texts)))
     return LaunchPlan(
         java=java,
-        class_path=(*class_path, *more, *_more_class_path(settings.conf)),
+        # What comes behind the archived jars may differ from start to start.
+        class_path=(*class_path, *more, LOCAL_FILES_JAR, *_more_class_path(settings.conf)),
         memory_mb=memory_mb(settings),
         folder=new_session_folder(str(settings.log_path.absolute())),
         log_path=settings.log_path.absolute(),
         python=sys.executable,
-        java_options=_java_options(settings, tuple(shlex.split(" ".join(options)))),
+        java_options=_java_options(settings, declared),
+        own_options=bool(declared),
     )
 
 
 def _java_options(settings: SessionSettings, declared: tuple[str, ...]) -> tuple[str, ...]:
     """Returns our options, then the project's, which win. A declared collector replaces ours."""
-    compiler = LITTLE_OPTIONS if settings.little else ()
+    compiler = LITTLE_OPTIONS if settings.little else LARGE_OPTIONS
     has_collector = any(re.fullmatch(r"-XX:\+Use\w+GC|-Xmn\w+", option) for option in declared)
-    return (*compiler, *(() if has_collector else _collector(settings)), *declared)
-
-
-def _collector(settings: SessionSettings) -> tuple[str, ...]:
-    if settings.little:
-        return LITTLE_COLLECTOR
     cores = settings.cores or os.cpu_count() or 1
-    return (*LARGE_COLLECTOR, f"-Xmn{min(YOUNG_MB_PER_CORE * cores, memory_mb(settings) // 3)}m")
+    ours = () if has_collector else collector(settings.little, cores, memory_mb(settings))
+    return (*compiler, *ours, *declared)
 
 
 def memory_mb(settings: SessionSettings) -> int:

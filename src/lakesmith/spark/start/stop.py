@@ -51,12 +51,15 @@ def asked_of_jvm(work: Callable[[], None]) -> bool:
     return answered.is_set()
 
 
-def detach(spark: SparkSession) -> bool:
-    """Ends the session and leaves the JVM idle; returns False if it does not answer."""
+def detach(spark: SparkSession, tag: str | None = None) -> bool:
+    """Ends the session and leaves the JVM idle; returns False if it does not answer.
+
+    ``tag``: that of the session's jobs in a JVM that others use as well; their jobs and caches stay.
+    """
     from pyspark.sql import SparkSession
 
     context = spark.sparkContext
-    answered = asked_of_jvm(lambda: _quieten(spark))
+    answered = asked_of_jvm(lambda: _quieten(spark, tag))
     if context._accumulatorServer is not None:
         threading.Thread(target=context._accumulatorServer.shutdown, daemon=True).start()
     SparkSession._instantiatedSession = None
@@ -64,9 +67,12 @@ def detach(spark: SparkSession) -> bool:
     return answered
 
 
-def _quieten(spark: SparkSession) -> None:
-    spark.sparkContext.cancelAllJobs()
-    spark.catalog.clearCache()
+def _quieten(spark: SparkSession, tag: str | None) -> None:
+    if tag is None:
+        spark.sparkContext.cancelAllJobs()
+        spark.catalog.clearCache()
+    else:
+        spark.sparkContext.cancelJobsWithTag(tag)
     close_catalogs(spark)
 
 

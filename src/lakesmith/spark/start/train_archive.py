@@ -22,8 +22,14 @@ from lakesmith.spark.start.attempts import Attempt, first_that_works
 from lakesmith.spark.start.class_archive import Archive, archive_for, seal, usable
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import cache_folder, ensure_jars, held, make_folder
-from lakesmith.spark.start.launch import LaunchPlan, direct_command, spark_class_path
-from lakesmith.spark.start.settings import SessionSettings, launch_plan, local_catalog_conf, session_conf
+from lakesmith.spark.start.launch import LOCAL_FILES_JAR, LaunchPlan, direct_command, spark_class_path
+from lakesmith.spark.start.settings import (
+    LOCAL_FILES,
+    SessionSettings,
+    launch_plan,
+    local_catalog_conf,
+    session_conf,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
 LOW_PRIORITY = 10
 DUMP_SECONDS = 600
 DUMP_MEMORY_MB = 1024
-RETRY_SECONDS = 24 * 3600
+RETRY_SECONDS = 3600
 
 # What most runs do: read a CSV file, create, append, aggregate, merge, branch, read back.
 WORK = (
@@ -56,7 +62,7 @@ WORK = (
 def train_in_background(archive: Archive, coordinates: Sequence[str]) -> bool:
     """Start to make `archive` in a process of its own, if it is missing; returns whether one was started.
 
-    Left out when it failed within the last day, and when the cache folder cannot be written.
+    Left out when it failed within the last hour, and when the cache folder cannot be written.
     """
     if usable(archive) or _failed_lately(archive) or not os.access(archive.folder.parent, os.W_OK):
         return False
@@ -109,8 +115,12 @@ def _train_and_dump(work: Path, coordinates: tuple[str, ...]) -> Path:
         cores=1,
         driver_memory_mb=DUMP_MEMORY_MB,
         coordinates=coordinates,
+        conf=dict.fromkeys(LOCAL_FILES, "org.apache.hadoop.fs.LocalFileSystem"),
     )
-    plan = replace(launch_plan(settings), java_options=(f"-XX:DumpLoadedClassList={classes}",))
+    # Of the class path an archive has the beginning, which is the same for all.
+    begin = launch_plan(settings)
+    jars = tuple(jar for jar in begin.class_path if jar != LOCAL_FILES_JAR)
+    plan = replace(begin, class_path=jars, java_options=(f"-XX:DumpLoadedClassList={classes}",))
     way = Attempt("the training start", direct_command(plan, None), "direct")
     handle = first_that_works(plan, session_conf(settings, plan.folder.spark_local), [way])
     try:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain
+from operator import or_
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
@@ -155,13 +156,12 @@ def validate(rows: QueryRows, table: TableDefinition) -> Validated:
     Raises QualityError LS804 as ``delete_condition``, LS802 as ``add_reasons``.
     """
     frame = rows.frame.withColumn(DELETE, delete_condition(rows.frame, rows.columns, table))
-    no_key = F.array_compact(
-        F.array(
-            *(F.when(F.col(quoted(key)).isNull(), F.lit(f"key column {key} is null")) for key in table.key)
-        )
-    )
+    without = [(F.col(quoted(key)).isNull(), F.lit(f"key column {key} is null")) for key in table.key]
+    # Spark interprets array_compact, which for every row costs more than all else here.
+    no_key = F.array_compact(F.array(*(F.when(*each) for each in without)))
     deletes = F.when(F.col(DELETE), _no_time(table))
-    reasons = F.when(F.size(no_key) > 0, no_key).otherwise(F.coalesce(deletes, rule_reasons(table.checks)))
+    has_no_key = reduce(or_, (is_null for is_null, _ in without))
+    reasons = F.when(has_no_key, no_key).otherwise(F.coalesce(deletes, rule_reasons(table.checks)))
     return Validated(add_reasons(frame, reasons, table.checks), table, rows.columns, rows.hidden, rows.marks)
 
 

@@ -8,6 +8,8 @@ a column's type, which Spark says before it reads a row; or the author's own SQL
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import Final
 
 from pyspark.errors import AnalysisException
@@ -21,13 +23,18 @@ from lakesmith.project.definitions import OnBadRow, TableDefinition
 from lakesmith.quality.model import Rule
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.quarantine import REASONS
-from lakesmith.spark.jvm.failures import explain_failure, full_text
+from lakesmith.spark.jvm.failures import explain_failure, full_text, wrong_value
 
 
 def rule_reasons(rules: Sequence[Rule]) -> SparkColumn:
     """The texts of the rules that a row breaks: an array of strings."""
     broken = [F.when(~F.expr(rule.predicate), F.lit(rule.text)) for rule in rules]
-    return F.array_compact(F.array(*broken)) if broken else F.array().cast("array<string>")
+    none = F.array().cast("array<string>")
+    if not broken:
+        return none
+    # Asked first: Spark interprets array_compact, for every row.
+    is_broken = reduce(or_, (~F.expr(rule.predicate) for rule in rules))
+    return F.when(is_broken, F.array_compact(F.array(*broken))).otherwise(none)
 
 
 def rule_counts(rules: Sequence[Rule]) -> list[SparkColumn]:
@@ -65,6 +72,8 @@ _FITTING: Final = {
 }
 """What a rule can cast to, by Spark's name of the type."""
 
+TRY_FUNCTIONS: Final = "try_cast and try_divide give NULL where CAST and / fail"
+
 _SQL_PLACE = re.compile(
     r"== SQL[^\n]*\(line (?P<line>\d+), position (?P<at>\d+)\) ==\n(?P<text>[^\n]*)\n(?P<gap> *)(?P<mark>\^+)"
 )
@@ -79,7 +88,7 @@ def add_reasons(rows: DataFrame, reasons: SparkColumn, rules: Sequence[Rule]) ->
     try:
         return rows.withColumn(REASONS, reasons)
     except AnalysisException as error:
-        problems = [problem for rule in rules if (problem := _problem(rows, rule))]
+        problems = [problem for rule in rules if (problem := problem_of(rows, rule))]
         if not problems:
             raise
         raise QualityError(problems) from error
@@ -114,16 +123,25 @@ def failed_filter(error: BaseException, table: TableDefinition, secrets: Iterabl
         expected, hint = "a condition that is true, false or null for each row", _try_cast("does not delete")
         return _unfit_delete(table, "fails on a value", expected, _said(error, secrets), hint)
     for rule in table.rules:
-        if rule.wheres and _is_of(match, rule.predicate):
-            return Problem(
-                "LS803",
-                f"the `where` of the rule {rule.text} fails on a value",
-                rule.place,
-                expected="a filter that is true, false or null for each row",
-                found=_said(error, secrets),
-                hint=_try_cast("is not evaluated by this rule"),
-            )
+        if rule.wheres and (_is_of(match, rule.predicate) if rule.predicate else _is_in(match, rule.wheres)):
+            return filter_problem(rule, _said(error, secrets))
     return None
+
+
+def filter_problem(rule: Rule, found: str) -> Problem:
+    """Returns LS803: a rule's ``where`` fails on a value; ``found``: what Spark says of it."""
+    what = f"the `where` of the rule {rule.text} fails on a value"
+    expected = "a filter that is true, false or null for each row"
+    hint = _try_cast("is not evaluated by this rule")
+    return Problem("LS803", what, rule.place, expected, found, hint, rule.text)
+
+
+def suspects(error: BaseException, table: TableDefinition) -> str | None:
+    """Returns the row rules whose ``where`` may have failed on a value, if Spark does not say what did."""
+    rules = [f"{rule.text} ({rule.place})" for rule in table.rules if rule.predicate and rule.wheres]
+    if not rules or wrong_value(error, ()) is None:
+        return None
+    return f"if it is not the query that fails, it is the `where` of a rule: {'; '.join(rules)}"
 
 
 def _is_of(match: re.Match[str], text: str) -> bool:
@@ -131,6 +149,12 @@ def _is_of(match: re.Match[str], text: str) -> bool:
     part = match["text"][len(match["gap"]) :][: len(match["mark"])]
     line, at, lines = int(match["line"]) - 1, int(match["at"]) - 1, text.split("\n")
     return line < len(lines) and lines[line].startswith(part, at)
+
+
+def _is_in(match: re.Match[str], texts: Iterable[str]) -> bool:
+    """Whether the failed part is somewhere in one of the texts, which are part of larger expressions."""
+    part = match["text"][len(match["gap"]) :][: len(match["mark"])]
+    return any(part in text for text in texts)
 
 
 def _try_cast(effect: str) -> str:
@@ -145,14 +169,17 @@ def _unfit_delete(
     return Problem("LS804", f"the delete_when of {table.name}, {text}, {what}", place, expected, found, hint)
 
 
-def _problem(rows: DataFrame, rule: Rule) -> Problem | None:
+def problem_of(rows: DataFrame, rule: Rule) -> Problem | None:
     """Returns why Spark cannot evaluate this rule; None if it can."""
     for where in rule.wheres:
         if error := _refused(rows, f"coalesce(({where}), false)"):
             what = f"the `where` of the rule {rule.text} cannot be evaluated"
-            return Problem("LS802", what, rule.place, "SQL over the row's own columns", _said(error))
-    error = _refused(rows, rule.predicate)
-    return None if error is None else _unknown_column(rows, rule) or _unfit_type(rows, rule, error)
+            expected = "SQL over the row's own columns"
+            return Problem("LS802", what, rule.place, expected, _said(error), rule=rule.text)
+    if unknown := _unknown_column(rows, rule):
+        return unknown
+    error = _refused(rows, rule.predicate) if rule.predicate else None
+    return None if error is None else _unfit_type(rows, rule, error)
 
 
 def _refused(rows: DataFrame, expression: str) -> AnalysisException | None:
@@ -169,9 +196,8 @@ def _unknown_column(rows: DataFrame, rule: Rule) -> Problem | None:
     for column in rule.columns:
         if column.lower() not in known:
             what = f"the rule {rule.text} names the column {column!r}, which the rows do not have"
-            return Problem(
-                "LS802", what, rule.place, f"one of {listed(shown)}", hint=did_you_mean(column, shown)
-            )
+            expected, hint = f"one of {listed(shown)}", did_you_mean(column, shown)
+            return Problem("LS802", what, rule.place, expected, hint=hint, rule=rule.text)
     return None
 
 
@@ -188,6 +214,7 @@ def _unfit_type(rows: DataFrame, rule: Rule, error: AnalysisException) -> Proble
         expected=_FITTING.get(parameters.get("targetType", "")),
         found=", ".join(f"{column} {of}" for column, of in unfit.items()),
         hint="write a rule that fits the type, or give the column another type",
+        rule=rule.text,
     )
 
 

@@ -1,5 +1,6 @@
 """The merge outcome of each new version of a key, given the existing versions and the tombstones."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -23,7 +24,8 @@ from lakesmith.spark.validation.key_versions import (
     version,
     version_parts,
 )
-from lakesmith.spark.write.replace_rows import place
+from lakesmith.spark.write.replace_rows import by_file, place
+from lakesmith.spark.write.rows_at import rows_at
 
 OUTCOME: Final = "_lakesmith_outcome"
 """insert, update, delete, unchanged, older (than the known version) or absent (nothing to delete)."""
@@ -42,7 +44,8 @@ class Outcomes:
     """The number of winning versions by outcome; ``ties`` have the known version.
 
     ``settled``: the ties settled by values. ``oldest``: the first batch that ingested one of the ties, 0 if
-    not known of each; None without any. ``places``: the rows to update or delete, if requested.
+    not known of each; None without any. ``places``: the rows to update or delete, if requested; ``tied``:
+    those of them with the version of their new row.
     """
 
     insert: int
@@ -55,6 +58,7 @@ class Outcomes:
     settled: int
     oldest: int | None
     places: list[Row]
+    tied: list[Row]
 
     @property
     def keys(self) -> int:
@@ -95,11 +99,13 @@ def find_outcomes(batch: Batch, validated: Validated, winners: Winners, with_pla
     return joined.select("n.*", *places, outcome, ties.alias(_TIE), settled.alias(_SETTLED))
 
 
-def settle_ties(batch: Batch, with_outcome: DataFrame, validated: Validated, rows: int) -> DataFrame:
+def settle_ties(
+    batch: Batch, with_outcome: DataFrame, validated: Validated, rows: int, tied: Sequence[Row]
+) -> DataFrame:
     """Returns the same with the outcome ``unchanged`` for a key that equals its current row.
 
     Such a row must not be written again: downstream tables would see a change. Rows with a column that Spark
-    cannot compare are written.
+    cannot compare are written. The current rows are read at the places ``tied``, or by a scan.
     """
     if not all(has_equality(validated.kinds[name.lower()]) for name in validated.columns):
         return with_outcome
@@ -107,8 +113,12 @@ def settle_ties(batch: Batch, with_outcome: DataFrame, validated: Validated, row
     again = with_outcome.where(F.col(_TIE) & (F.col(OUTCOME) == "update")).select(
         *map(quoted, validated.columns)
     )
-    there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
+    version_there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
+    stored = {field.name.lower(): field.dataType for field in version_there.schema.fields}
     kinds = {name: validated.kinds[name.lower()] for name in validated.columns}
+    places = by_file((each.file, each.pos) for each in tied)
+    at_places = rows_at(batch, places, {name: stored[name.lower()] for name in kinds})
+    there = version_there if at_places is None else at_places
     same = equal_in("t", "s", kinds, with_signs=True)
     both = there.alias("t").join(sent(again.alias("s"), rows), [same_key("t", "s", table), same], "left_semi")
     kept = both.select(*map(quoted, table.key)).distinct().withColumn(_THERE, F.lit(True))
@@ -124,7 +134,9 @@ def count_outcomes(with_outcome: DataFrame) -> Outcomes:
     oldest = F.min(F.when(F.col(_TIE), F.coalesce(ARRIVED, F.lit(0)))).alias("oldest")
     ties = F.count_if(F.col(_TIE)).alias("ties")
     settled = F.count_if(F.col(_SETTLED)).alias("settled")
-    row: Row = with_outcome.agg(*counts, ties, settled, oldest, _gathered(with_outcome)).collect()[0]
+    tied = F.col(_TIE) & (F.col(OUTCOME) == "update")
+    gathered = _gathered(with_outcome, replaced(), "places"), _gathered(with_outcome, tied, "tied")
+    row: Row = with_outcome.agg(*counts, ties, settled, oldest, *gathered).collect()[0]
     return Outcomes(**row.asDict())
 
 
@@ -138,10 +150,10 @@ def sent(rows: DataFrame, count: int) -> DataFrame:
     return F.broadcast(rows) if count <= limits.KEYS_SENT_TO_EVERY_TASK else rows
 
 
-def _gathered(with_outcome: DataFrame) -> SparkColumn:
+def _gathered(with_outcome: DataFrame, of: SparkColumn, name: str) -> SparkColumn:
     if PLACES not in with_outcome.columns:
-        return F.array().alias("places")
-    return F.flatten(F.collect_list(F.when(replaced(), F.col(PLACES)))).alias("places")
+        return F.array().alias(name)
+    return F.flatten(F.collect_list(F.when(of, F.col(PLACES)))).alias(name)
 
 
 def _known_versions(batch: Batch, ties: tuple[str, ...], with_places: bool) -> DataFrame:

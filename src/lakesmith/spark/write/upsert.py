@@ -79,7 +79,9 @@ def _with_outcomes(
         return with_outcome, outcomes
     if validated.hidden:
         _require_later(batch, outcomes)
-    with_outcome = kept.keep(settle_ties(batch, with_outcome, validated, winners.count))
+    if with_places and not outcomes.tied:
+        return with_outcome, outcomes
+    with_outcome = kept.keep(settle_ties(batch, with_outcome, validated, winners.count, outcomes.tied))
     return with_outcome, count_outcomes(with_outcome)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lakesmith.cli.commands import run as command
-from lakesmith.cli.commands.run import RunOptions, run_command
+from lakesmith.cli.commands.run import run_command
 from lakesmith.execute.events import RunFailed, RunResult
 from lakesmith.plan.losses import waits
 
@@ -57,7 +57,7 @@ def test_yes_runs_it_and_what_reads_it(
     shop: Path, ran: list[tuple[list[str], set[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = _answer(monkeypatch, answer=True)
-    assert run_command(shop, None, RunOptions(), as_json=False) == 0
+    assert run_command(shop, None, False) == 0
     assert asked == ["May silver.orders lose that?"]
     assert [len(names) for names, _ in ran] == [4, 2]
     assert ran[1] == (["silver.orders", "gold.counted"], {"silver.orders"})
@@ -67,7 +67,7 @@ def test_no_leaves_it(
     shop: Path, ran: list[tuple[list[str], set[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _answer(monkeypatch, answer=False)
-    assert run_command(shop, None, RunOptions(), as_json=False) == 1
+    assert run_command(shop, None, False) == 1
     assert len(ran) == 1
 
 
@@ -75,6 +75,6 @@ def test_no_leaves_it(
 def test_nobody_is_asked_without_a_terminal(
     shop: Path, ran: list[tuple[list[str], set[str]]], as_json: bool
 ) -> None:
-    assert run_command(shop, None, RunOptions(), as_json) == 1
-    assert run_command(shop, None, RunOptions(approve=("silver.*",)), as_json) == 0
+    assert run_command(shop, None, as_json) == 1
+    assert run_command(shop, None, as_json, approve=("silver.*",)) == 0
     assert ran[1][1] == {"silver.orders", "silver.others"}

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from lake import IcebergLake
 from pyiceberg.catalog.sql import SqlCatalog
 from shop import Cli
 
-from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.connect.read import read_lake
 from lakesmith.connect.registry import ALL, engine_named
@@ -54,13 +52,6 @@ def lake(tmp_path: Path) -> IcebergLake:
     return made
 
 
-@pytest.fixture
-def nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No catalog of the targets is one that could be asked for formats."""
-    monkeypatch.setattr("lakesmith.connect.read._in_time", lambda _: None)
-
-
-@pytest.mark.usefixtures("nobody_answers")
 @pytest.mark.parametrize("target", NAMES)
 def test_nothing_of_the_environment_and_no_secret_is_shown(
     cli: Cli, lake: IcebergLake, monkeypatch: pytest.MonkeyPatch, target: str
@@ -75,7 +66,6 @@ def test_nothing_of_the_environment_and_no_secret_is_shown(
         assert target == "local" or "s3cr3t" not in said.out + said.err, engine.name
 
 
-@pytest.mark.usefixtures("nobody_answers")
 @pytest.mark.parametrize("target", [name for name in NAMES if name not in ("database", "file")])
 def test_no_variable_has_to_be_set_where_no_catalog_is_asked(
     cli: Cli, lake: IcebergLake, monkeypatch: pytest.MonkeyPatch, target: str
@@ -112,23 +102,13 @@ def text_for_trino(lake: IcebergLake, opened: Callable[[], Catalog]) -> str:
     return snippet(engine, read_lake(engine, lake.root, "rest", (), opened))
 
 
-def test_a_shared_catalog_is_asked_for_formats(lake: IcebergLake) -> None:
-    own = LocalCatalog(lake.root / ".lakesmith/catalog.db", lake.root / ".lakesmith/warehouse")
-    said = text_for_trino(lake, lambda: own)
-    assert "format 3" not in said, "the tables that PyIceberg made are of format 2"
-    assert "not built yet, and left out: gold.number" in said
-
-
-def test_a_shared_catalog_that_cannot_be_asked_leaves_formats_open(
-    lake: IcebergLake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_of_a_shared_catalog_have_the_formats_that_they_declare(lake: IcebergLake) -> None:
     def refuses() -> Catalog:
         raise EnvironmentProblem(Problem("LS325", "the rest catalog does not answer"))
 
-    open_ended = "format 3 (bronze.orders, gold.number, silver.orders), unless they are declared as format 2"
-    assert open_ended in text_for_trino(lake, refuses)
-    monkeypatch.setattr("lakesmith.connect.read.ASKED_FOR_SECONDS", 0.01)
-    assert open_ended in text_for_trino(lake, Event().wait)  # type: ignore[arg-type]
+    assert "format 3" not in text_for_trino(lake, refuses)
+    (lake.root / "tables/_defaults.yaml").write_text("format_version: 3\n")
+    assert "format 3 (bronze.orders, gold.number, silver.orders):" in text_for_trino(lake, refuses)
 
 
 def test_the_snippet_as_data(cli: Cli, lake: IcebergLake) -> None:
@@ -165,7 +145,7 @@ def test_tables_can_be_chosen(cli: Cli, lake: IcebergLake, chosen: tuple[str, ..
         (("duckdb", "--table", "gold.number"), "LS253", "gold.number: not built yet"),
         (("athena",), "LS252", "Athena cannot read the tables of target 'local'"),
         (("starrocks", "--target", "file"), "LS252", "it reads no SQLite file"),
-        (("clickhouse",), "LS254", "one of duckdb, pyiceberg, spark, trino"),
+        (("abacus",), "LS254", "one of duckdb, pyiceberg, spark, trino"),
     ],
 )
 def test_what_cannot_be_shown_is_said(

@@ -1,7 +1,5 @@
 """``doctor``: a line for each check; what is wrong is found and has a way to mend it."""
 
-import fcntl
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -23,7 +21,6 @@ def test_a_machine_and_a_project_that_are_well(cli: Cli, shop: Shop) -> None:
     assert code == 0
     assert found["project"]["text"] == "customer_orders: 3 tables, target local (local)"
     assert found["catalog"]["text"].endswith("with 1 table")
-    assert found["lock"]["text"].startswith("free")
     assert found["java"]["verdict"] == "ok"
     assert cli("doctor", "--project", shop.root).out.splitlines()[-1] == "all is well"
 
@@ -85,19 +82,6 @@ def test_a_cache_that_is_empty_is_filled_by_the_first_run(
     code, found = checks(cli, "--project", shop.root)
     assert (code, found["jars"]["verdict"]) == (0, "note")
     assert "iceberg-spark-runtime" in found["jars"]["hint"]
-
-
-def test_who_holds_the_lock(cli: Cli, shop: Shop) -> None:
-    file = shop.root / ".lakesmith/locks/project.lock"
-    file.parent.mkdir(parents=True)
-    holder = {"host": "elsewhere", "pid": 4711, "command": "run", "since": "2026-01-01T00:00:00+00:00"}
-    file.write_text(json.dumps(holder) + "\n")
-    assert checks(cli, "--project", shop.root)[1]["lock"]["text"] == "free"
-    with file.open("r+") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        code, found = checks(cli, "--project", shop.root)
-    assert (code, found["lock"]["verdict"]) == (0, "note")
-    assert found["lock"]["text"].startswith("held by 'run' on elsewhere (process 4711)")
 
 
 def test_a_catalog_that_another_process_keeps_locked(

@@ -43,7 +43,7 @@ def test_every_table_with_the_columns_and_every_file_is_named() -> None:
     )  # fmt: skip
     found: Any = Some(rows={PEOPLE: 3, SILVER: 1, VISITS: 2}, bad_rows={})
     graph = Some(node=lambda name: Some(definition=Some(name=name, is_sourced=True, lookups=())))
-    opened: Any = Some(graph=graph)
+    opened: Any = Some(graph=graph, project=Some(target=Some(type="local")))
     session: Any = None
     lines = list(_lines(_preview(Work(opened, erasure, session, found, Landing(files), lambda _: None))))
     assert lines == [

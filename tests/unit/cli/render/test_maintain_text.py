@@ -4,8 +4,15 @@ import time
 
 from lakesmith.cli.render.maintain_text import done_lines, left_lines, plan_lines
 from lakesmith.errors import Problem
-from lakesmith.execute.maintenance import Maintained, Measured, NotMaintained, NotThere, Unknown
-from lakesmith.execute.maintenance_result import MaintenancePlan, MaintenanceResult
+from lakesmith.execute.maintenance import (
+    Maintained,
+    MaintenancePlan,
+    MaintenanceResult,
+    Measured,
+    NotMaintained,
+    NotThere,
+    Unknown,
+)
 from lakesmith.plan.expiry import HeldBack
 from lakesmith.plan.maintenance import Care, Health, Task
 from lakesmith.project.definitions import TableName

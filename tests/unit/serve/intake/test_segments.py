@@ -273,6 +273,21 @@ def test_a_folder_that_cannot_be_made_at_first_is_written_later(
     assert events(folder) == ['{"n": 1}']
 
 
+def test_a_run_that_begins_gets_a_segment_of_what_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "SEALED_AFTER_SECONDS", 1.0)
+    monkeypatch.setattr(Segments, "age", lambda _: 0.0)
+    writer = Writer(Segments(tmp_path))
+    writer.start()
+    writer.take(request(1)).result(10)
+    writer.seal()
+    until(writer.segments.waiting)
+    assert not list(tmp_path.glob(segments_module.JOURNALS))
+    writer.stop()
+    assert events(tmp_path) == ['{"n": 1}']
+
+
 def test_what_waits_is_counted_again_once_runs_have_taken_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,8 @@ def test_every_format_is_there() -> None:
         (FileFormat.CSV, CsvOptions(multiline=True), False),
         (FileFormat.CSV, CsvOptions(encoding="utf-16le"), False), (FileFormat.JSON, LINES, True),
         (FileFormat.JSON, CsvOptions(multiline=True), False), (FileFormat.PARQUET, LINES, False),
-        (FileFormat.AVRO, LINES, False),
+        (FileFormat.AVRO, LINES, False), (FileFormat.CLOUDFRONT, LINES, True),
+        (FileFormat.COMBINED, LINES, True),
     ],
 )  # fmt: skip
 def test_where_records_are_lines(

@@ -10,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from lakesmith.errors import Place, Problem, ProjectError
-from lakesmith.spark.jvm.failures import causes_of, explain_failure, is_unanswered
+from lakesmith.spark.jvm.failures import causes_of, explain_failure, is_interrupt, is_unanswered
 
 TEXTS = Path(__file__).parent / "failures"
 
@@ -186,6 +186,17 @@ def test_a_commit_that_removed_what_it_had_done_is_told_from_a_table_that_lacks_
     root = "software.amazon.awssdk.services.s3.model.NoSuchKeyException: (Service: S3, Status Code: 404)"
     text = f"An error occurred while calling o12.commit.\n: {root}\n{frames}"
     assert is_unanswered(RuntimeError(text)) == unanswered
+
+
+def test_ctrl_c_is_no_death_of_the_jvm() -> None:
+    try:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise Py4JError("An error occurred while calling o1.close")
+    except Py4JError as error:
+        assert is_interrupt(error)
+    assert not is_interrupt(Py4JError("Answer from Java side is empty"))
 
 
 def test_an_error_of_our_own_keeps_its_problem() -> None:

@@ -1,12 +1,14 @@
 """The command a JVM is started with, the settings file it reads, the environment it gets."""
 
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.spark.start.launch import (
+    LOCAL_FILES_JAR,
     LaunchError,
     LaunchPlan,
     connect,
@@ -68,6 +70,14 @@ def test_spark_jars_come_first_and_in_a_fixed_order() -> None:
     assert path[-2:] == (Path("/ours/z.jar"), Path("/ours/a.jar"))
     assert list(path[:-2]) == sorted(path[:-2])
     assert any(jar.name.startswith("spark-core_") for jar in path)
+
+
+def test_the_jar_of_local_files_was_made_from_its_source() -> None:
+    """After a change of the source: python scripts/local_files.py."""
+    with zipfile.ZipFile(LOCAL_FILES_JAR) as jar:
+        source = LOCAL_FILES_JAR.with_name("LocalFiles.java")
+        assert jar.read(f"lakesmith/{source.name}") == source.read_bytes()
+        assert {"lakesmith/LocalFiles.class", "lakesmith/LocalFiles$Raw.class"} <= {*jar.namelist()}
 
 
 def test_settings_survive_the_file_with_every_character() -> None:

@@ -16,9 +16,13 @@ from lakesmith.spark.start.class_archive import (
     archive_for,
     archive_key,
     discard,
+    doubt,
+    last_doubt,
     refuse,
     seal,
+    trust,
     usable,
+    why_missing,
 )
 from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.spark.start.jars import (
@@ -38,6 +42,7 @@ from lakesmith.spark.start.settings import (
     memory_mb,
     session_conf,
 )
+from lakesmith.spark.start.sizes import memory_conf
 
 COORDINATES = ("org.one:first:1.0", "org.two:second_2.13:2.0")
 
@@ -123,6 +128,23 @@ def test_a_refused_archive_goes_and_the_reason_stays(tmp_path: Path) -> None:
     assert archive.failed.read_text() == "the JVM said no\n"
     made(archive)
     assert not archive.failed.exists()
+
+
+def test_an_archive_outlives_the_deaths_of_jvms_and_not_its_own(tmp_path: Path) -> None:
+    archive = made(Archive(tmp_path, "a"))
+    doubt(archive, "Answer from\nJava side is empty")
+    assert (usable(archive), last_doubt(archive)) == (True, "Answer from Java side is empty")
+    trust(archive)
+    doubt(archive, "killed")
+    assert (usable(archive), why_missing(archive)) == (True, None)
+    doubt(archive, "killed")
+    assert (usable(archive), why_missing(archive)) == (False, None), "made again at the session's end"
+    made(archive)
+    doubt(archive, "killed")
+    assert usable(archive)
+    doubt(archive, "killed again")
+    assert (usable(archive), why_missing(archive)) == (False, "killed again")
+    assert last_doubt(archive) is None
 
 
 def test_old_archives_go(tmp_path: Path) -> None:
@@ -297,3 +319,19 @@ def test_the_embedded_catalog_waits_for_locks_and_is_never_cached() -> None:
     assert conf["spark.sql.catalog.lake.uri"].startswith("jdbc:sqlite:/p/.lakesmith/catalog.db?busy_timeout=")
     assert conf["spark.sql.catalog.lake.jdbc.schema-version"] == "V1"
     assert conf["spark.sql.catalog.lake.cache-enabled"] == "false"
+
+
+@pytest.mark.parametrize("little", [True, False])
+@pytest.mark.parametrize("memory", [1024, 4096, 12_000, 16_384, 200_000])
+def test_spark_writes_to_disk_before_a_task_has_all_pages(little: bool, memory: int) -> None:
+    conf = memory_conf(little, memory, {})
+    share = float(conf.get("spark.memory.fraction", "0.6"))
+    pages = (memory - 300) * 1024 * share / int(conf["spark.buffer.pageSize"].removesuffix("k"))
+    assert pages <= 8192 * 1.001
+    assert share > 0.001
+
+
+def test_a_page_size_of_the_project_is_left_to_spark() -> None:
+    assert memory_conf(True, 4096, {"spark.buffer.pageSize": "1m"}).keys() == {
+        "spark.sql.codegen.cache.maxEntries"
+    }

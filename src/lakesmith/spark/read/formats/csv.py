@@ -9,6 +9,7 @@ each line: the quote would swallow it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -51,11 +52,12 @@ _MAX_FIELDS = 20_000  # Spark's parser fails (and the job with it) at 20,480 fie
 
 def csv_rows(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     """Returns the rows as ``read_files``, or None. Raises SourceError LS451 for a nested type."""
-    _refuse_nested(request)
+    refuse_nested(request)
     return read_portions(spark, request, _group_rows)
 
 
-def _refuse_nested(request: ReadRequest) -> None:
+def refuse_nested(request: ReadRequest) -> None:
+    """Raises SourceError LS451 for a column of a nested type."""
     source = request.source
     problems = [
         Problem(
@@ -103,23 +105,39 @@ def _formats(request: ReadRequest, text: str = "") -> TextFormats:
 
 
 def _group_rows(scan: RecordScan, group: ReadGroup) -> DataFrame:
-    """Values are made in one projection and validated in the next, lest Spark repeats them."""
-    request = scan.request
-    texts = _texts(request, group)
-    valued = _parsed(scan, group).selectExpr(
-        "*",
-        f"{_fault(group, request.source.csv)} AS _fault",
-        *(f"{_value(text, request, i)} AS v{i}" for i, text in enumerate(texts)),
+    texts, fault = _texts(scan.request, group), _fault(group, scan.request.source.csv)
+    return rows_of_texts(_parsed(scan, group), texts, fault, scan.request)
+
+
+def rows_of_texts(
+    parsed: DataFrame,
+    texts: list[str | None],
+    fault: str,
+    request: ReadRequest,
+    known: Mapping[int, str] | None = None,
+) -> DataFrame:
+    """Returns rows as ``read_files``, made of records that were split.
+
+    ``texts``: SQL of each column's text, None if a record has none. ``fault``: SQL of the reason that a
+    record has no values. ``known``: SQL of the values that columns are known to have, NULL in rows in which
+    the text has to be asked. Values are made in one projection and validated in the next, lest Spark repeats
+    them.
+    """
+    values = [_value(text, request, i, (known or {}).get(i)) for i, text in enumerate(texts)]
+    valued = parsed.selectExpr(
+        "*", f"{fault} AS _fault", *(f"{value} AS v{i}" for i, value in enumerate(values))
     )
     wrong = {i: odd for i, text in enumerate(texts) if text and (odd := _wrong(text, request, i))}
-    checked = valued.selectExpr("*", f"({any_of(('_fault IS NOT NULL', *wrong.values()))}) AS _bad")
+    bad = f"({any_of(('_fault IS NOT NULL', *wrong.values()))})"
+    if known is None:  # else of few columns, and each row would be copied once more
+        valued, bad = valued.selectExpr("*", f"{bad} AS _bad"), "_bad"
     reasons = (case([(odd, _reason(texts[i] or "", request, i))]) for i, odd in wrong.items())
     why = f"IF(_fault IS NOT NULL, array(_fault), {not_null(reasons)})"
-    return checked.selectExpr(
+    return valued.selectExpr(
         *(f"v{i} AS {quoted(column)}" for i, (column, _) in enumerate(request.columns)),
         *PROVENANCE,
-        f"IF(_bad, make_valid_utf8({VALUE}), NULL) AS {RAW}",
-        f"IF(_bad, {why}, CAST(array() AS array<string>)) AS {REASONS}",
+        f"IF({bad}, make_valid_utf8({VALUE}), NULL) AS {RAW}",
+        f"IF({bad}, {why}, CAST(array() AS array<string>)) AS {REASONS}",
         f"{_rounded(texts, request)} AS {ROUNDED}",
     )
 
@@ -179,13 +197,12 @@ def _texts(request: ReadRequest, group: ReadGroup) -> list[str | None]:
     return found
 
 
-def _value(text: str | None, request: ReadRequest, index: int) -> str:
+def _value(text: str | None, request: ReadRequest, index: int, known: str | None) -> str:
     column, type_ = request.columns[index]
-    return (
-        request.without(column, type_)
-        if text is None
-        else exact_from_text(text, type_, _formats(request, text))
-    )
+    if text is None:
+        return request.without(column, type_)
+    asked = exact_from_text(text, type_, _formats(request, text))
+    return asked if known is None else f"coalesce({known}, {asked})"
 
 
 def _wrong(text: str, request: ReadRequest, index: int) -> str | None:
@@ -234,13 +251,20 @@ def _count(text: str, part: str) -> str:
 
 def _fault(group: ReadGroup, csv: CsvOptions) -> str:
     branches = [
-        (undecoded(csv), literal(f"not valid {csv.encoding}")),
-        (f"contains({VALUE}, '\\u0000')", literal("a NUL byte in the row")),
+        *damages(csv),
         ("bad IS NOT NULL OR z IS NULL", _misfit(group, csv)),
         *_misquoted(group, csv),
         *_repeated_header(group, csv),
     ]
     return case(branches)
+
+
+def damages(csv: CsvOptions) -> list[tuple[str, str]]:
+    """Returns branches: whether a record's bytes are not a text of the encoding, and the reason."""
+    return [
+        (undecoded(csv), literal(f"not valid {csv.encoding}")),
+        (f"contains({VALUE}, '\\u0000')", literal("a NUL byte in the row")),
+    ]
 
 
 def _misfit(group: ReadGroup, csv: CsvOptions) -> str:

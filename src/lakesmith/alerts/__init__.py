@@ -1,0 +1,1 @@
+"""Alerts: what runs find, what of it is sent to whom, and what was sent. No Spark."""

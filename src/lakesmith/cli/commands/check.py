@@ -1,0 +1,67 @@
+"""``lakesmith check``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lakesmith.api.checking import Checked
+from lakesmith.api.words import count
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
+from lakesmith.cli.render.junit import junit_text
+from lakesmith.cli.render.run_view import stray_prints_to_stderr
+from lakesmith.cli.render.text import columns_aligned
+
+app = opt.command_app()
+
+
+@app.command()
+def check(
+    select: opt.SelectArgument = None,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", help="Write the results as JUnit XML to this file.", show_default=False),
+    ] = None,
+    json: opt.JsonOption = False,
+) -> None:
+    """Checks all rules of the selected tables as they are; exits with 3 if one fails."""
+    with stray_prints_to_stderr(json):
+        found = open_lake(project, target).check(*select or (), on_event=_silent if json else _say)
+    if junit is not None:
+        junit.write_text(junit_text(found.tables), encoding="utf-8")
+    show(found, json, report)
+    raise typer.Exit(3 if found.has_failed else 0)
+
+
+def _silent(_text: str) -> None:
+    """Says nothing."""
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def report(found: Checked) -> Iterator[str]:
+    """A line for each rule by table, and a closing line."""
+    for table in found.tables:
+        yield table.table if table.why is None else f"{table.table}: not checked, {table.why}"
+        rows = [("passed" if each.passed else "FAILED", each.rule, each.found) for each in table.results]
+        yield from (f"  {line}" for line in columns_aligned(rows))
+        for problem in table.problems:
+            yield from (f"  {text}" for text in problem.lines())
+    yield from (f"note: {note}" for note in found.notes)
+    rules = sum(len(table.results) for table in found.tables)
+    failed = sum(len(table.failed) for table in found.tables)
+    if not found.tables:
+        yield "no table has rules"
+    elif failed:
+        yield f"{count(failed, 'rule')} of {rules} failed"
+    else:
+        yield f"{count(rules, 'rule')} passed"

@@ -1,0 +1,1 @@
+"""Terraform for a target on AWS, made from what the project declares."""

@@ -1,0 +1,1 @@
+"""What runs on AWS: packages for the service's Python, and the project, in archives named by content."""

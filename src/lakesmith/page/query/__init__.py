@@ -1,0 +1,1 @@
+"""The page that runs queries: ``handlers`` answers, ``engine`` has them run, ``chart`` draws results."""

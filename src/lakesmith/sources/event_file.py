@@ -1,0 +1,137 @@
+"""An event as the landing file that it would come in: its text in a folder in which nothing else is."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from lakesmith.errors import UsageError
+from lakesmith.project.definitions import Column, Source, TableName
+from lakesmith.project.formats import FORMATS, FileFormat
+from lakesmith.sources.model import ENDING, segment_name
+from lakesmith.whole_file import write_whole
+
+EVENTS: Final = "events"
+"""The folder of a project in which events are kept, by table."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
+_LARGEST: Final = 1_000_000
+_LOOKED_AT: Final = 256 * 1024
+_DELIMITED: Final = (FileFormat.CSV, FileFormat.TSV)
+
+
+def is_packed(source: Source) -> bool:
+    """Whether the source's files are no text: an event is then a JSON object in their place."""
+    return bool(FORMATS[source.format].packed)
+
+
+def alone(source: Source) -> Source:
+    """Returns the source with a folder inside the project in which it takes every file, however young."""
+    path = PurePosixPath(source.path)
+    inside = not (source.is_in_store or path.is_absolute() or ".." in path.parts or ":" in source.path)
+    given: dict[str, Any] = {"path": source.path if inside else "landing", "since": None, "store": None}
+    if is_packed(source):
+        given["format"] = FileFormat.JSON
+    return replace(source, **given, pattern="*", min_age_seconds=0.0)
+
+
+def write_event(source: Source, root: Path, text: str) -> None:
+    """Writes the text as a file of a source that is ``alone``. Raises UnicodeEncodeError."""
+    if source.has_events:
+        name = segment_name(datetime.now(UTC), secrets.token_hex(4), 1) + ENDING
+    else:
+        name = "event" + next(iter(FORMATS[source.format].endings), ".log")
+    content = text if text.endswith("\n") else f"{text}\n"
+    (root / source.path / name).write_bytes(content.encode(source.csv.encoding))
+
+
+def text_of(source: Source, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Returns rows as the source's files have them: lines of CSV, under a header if it has one, or JSON."""
+    if source.format not in _DELIMITED:
+        return "".join(f"{json.dumps(dict(row), ensure_ascii=False, default=str)}\n" for row in rows)
+    names = [column.name for column in columns] or list(dict.fromkeys(name for row in rows for name in row))
+    names = [name for name in names if not source.csv.header or any(name in row for row in rows)]
+    written, options = io.StringIO(), source.csv
+    style: dict[str, Any] = {"delimiter": options.delimiter[:1], "lineterminator": "\n"}
+    style |= (
+        {"quotechar": options.quote} if options.quote else {"quoting": csv.QUOTE_NONE, "escapechar": "\\"}
+    )
+    writer = csv.writer(written, **style)
+    if options.header:
+        writer.writerow(names)
+    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
+    return written.getvalue()
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def record_of(path: Path, source: Source, position: int = 1) -> str | None:
+    """Returns a record of a text file as a file of its own, with the lines above that it needs: a header,
+    comments. None if the record does not begin within the first bytes. Raises OSError, ValueError."""
+    if is_packed(source):
+        return None
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rb") as file:
+        text = file.read(_LOOKED_AT).decode(source.csv.encoding, "ignore").lstrip("\ufeff")
+    if source.format is FileFormat.JSON:
+        return next(islice(_objects(text), position - 1, None), None)
+    options, lines = source.csv, text.splitlines(keepends=True)
+    has_header = source.format in _DELIMITED and options.header
+    is_above = {
+        number for number, line in enumerate(lines) if options.comment and line.startswith(options.comment)
+    }
+    rest = [
+        n for n, line in enumerate(lines) if n >= options.skip_lines and line.strip() and n not in is_above
+    ]
+    chosen = rest[position - 1 + has_header : position + has_header]
+    if not chosen:
+        return None
+    above = {*range(options.skip_lines), *is_above, *(rest[:1] if has_header else ())}
+    kept = [n for n in sorted({*above, *chosen}) if n <= chosen[0]]
+    return "".join(lines[n] for n in kept)
+
+
+def _objects(text: str) -> Iterator[str]:
+    """Yields the objects of JSON lines, of a stream or of an array, as they are written."""
+    decoder, at = json.JSONDecoder(), 0
+    while (begin := text.find("{", at)) >= 0:
+        _, at = decoder.raw_decode(text, begin)
+        yield f"{text[begin:at]}\n"
+
+
+def require_name(name: str) -> None:
+    """Raises UsageError LS279 unless the name is that of a file, and of nothing else."""
+    if not _NAME.fullmatch(name):
+        expected = "a letter or digit, then letters, digits, - and _, at most 60"
+        raise UsageError.of("LS279", "an event cannot have this name", None, expected, name[:80])
+
+
+def keep_event(root: Path, table: TableName, source: Source, name: str, text: str) -> str:
+    """Writes a kept event; returns its path in the project."""
+    ending = ".json" if source.has_events else next(iter(FORMATS[alone(source).format].endings), ".log")
+    folder = root / EVENTS / str(table)
+    folder.mkdir(parents=True, exist_ok=True)
+    for other in folder.glob(f"{name}.*"):
+        other.unlink()
+    path = folder / f"{name}{ending}"
+    write_whole(path, text.encode())
+    return path.relative_to(root).as_posix()
+
+
+def kept_events(root: Path, table: TableName) -> Iterator[tuple[str, str]]:
+    """Yields the names and texts of kept events, by name."""
+    folder = root / EVENTS / str(table)
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if _NAME.fullmatch(path.stem) and path.is_file() and path.stat().st_size <= _LARGEST:
+            yield path.stem, path.read_text(encoding="utf-8", errors="replace")

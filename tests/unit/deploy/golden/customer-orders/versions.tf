@@ -1,0 +1,53 @@
+# Written by lakesmith deploy for project customer_orders, target prod. Do not edit: the next
+# deploy refuses edited files. What you change or add goes into files of your own, *_override.tf.
+# sha256 of the text below: 26c647098bfc14e4ff11dcf2d17d3df95c48de1ffd8a943866e8f0f2051dec0b
+
+terraform {
+  required_version = ">= 1.11"
+
+  # Where the state is: terraform init -backend-config=backend.hcl
+  backend "s3" {}
+
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = "~> 5.100"
+    }
+  }
+}
+
+provider "aws" {
+  region = "eu-central-1"
+
+  # With credentials of another account, Terraform stops before it changes anything.
+  allowed_account_ids = ["123456789012"]
+
+  default_tags {
+    tags = {
+      project    = "customer_orders"
+      target     = "prod"
+      managed-by = "lakesmith"
+    }
+  }
+}
+
+# Both are in artifact.auto.tfvars.json, which `lakesmith deploy --upload` writes. They have hashes of the content, so a
+# new version shows in the plan.
+variable "artifact" {
+  description = "The prefix of the packages in the bucket of artifacts"
+  type        = string
+}
+
+variable "project" {
+  description = "The prefix of the project's files in the bucket of artifacts"
+  type        = string
+}
+
+# What is deployed: terraform output.
+output "artifact" {
+  value = var.artifact
+}
+
+output "project" {
+  value = var.project
+}

@@ -1,0 +1,114 @@
+# Written by lakesmith deploy for project shop, target prod. Do not edit: the next
+# deploy refuses edited files. What you change or add goes into files of your own, *_override.tf.
+# sha256 of the text below: a4f60021578c09f00c4668e9ac7d7b544637ba18b5cae5193f2311cbe2e02dca
+
+resource "aws_glue_job" "bronze" {
+  name              = "shop-prod-bronze"
+  description       = "Refreshes layer bronze of shop"
+  role_arn          = aws_iam_role.job.arn
+  glue_version      = "6.0"
+  worker_type       = "G.1X"
+  number_of_workers = 4
+  timeout           = 120
+
+  # The state machine tries again where that helps.
+  max_retries = 0
+
+  execution_property {
+    max_concurrent_runs = 2
+  }
+
+  command {
+    name            = "glueetl"
+    python_version  = "3"
+    script_location = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.artifact}/submit.py"
+  }
+
+  default_arguments = {
+    "--additional-python-modules"        = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.artifact}/packages.gluewheels.zip"
+    "--python-modules-installer-option"  = "--no-index"
+    "--datalake-formats"                 = "iceberg"
+    "--enable-continuous-cloudwatch-log" = "true"
+    "--continuous-log-logGroup"          = aws_cloudwatch_log_group.jobs.name
+    "--project"                          = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.project}/project.zip"
+    "--target"                           = "prod"
+    "--environment"                      = "/lakesmith/shop-prod"
+    "--metrics"                          = "shop/prod"
+  }
+}
+
+resource "aws_glue_job" "gold" {
+  name              = "shop-prod-gold"
+  description       = "Refreshes layer gold of shop"
+  role_arn          = aws_iam_role.job.arn
+  glue_version      = "6.0"
+  worker_type       = "G.1X"
+  number_of_workers = 4
+  timeout           = 120
+
+  # The state machine tries again where that helps.
+  max_retries = 0
+
+  execution_property {
+    max_concurrent_runs = 2
+  }
+
+  command {
+    name            = "glueetl"
+    python_version  = "3"
+    script_location = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.artifact}/submit.py"
+  }
+
+  default_arguments = {
+    "--additional-python-modules"        = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.artifact}/packages.gluewheels.zip"
+    "--python-modules-installer-option"  = "--no-index"
+    "--datalake-formats"                 = "iceberg"
+    "--enable-continuous-cloudwatch-log" = "true"
+    "--continuous-log-logGroup"          = aws_cloudwatch_log_group.jobs.name
+    "--project"                          = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.project}/project.zip"
+    "--target"                           = "prod"
+    "--environment"                      = "/lakesmith/shop-prod"
+    "--metrics"                          = "shop/prod"
+  }
+}
+
+resource "aws_glue_job" "silver" {
+  name              = "shop-prod-silver"
+  description       = "Refreshes layer silver of shop"
+  role_arn          = aws_iam_role.job.arn
+  glue_version      = "6.0"
+  worker_type       = "G.1X"
+  number_of_workers = 4
+  timeout           = 120
+
+  # The state machine tries again where that helps.
+  max_retries = 0
+
+  execution_property {
+    max_concurrent_runs = 2
+  }
+
+  command {
+    name            = "glueetl"
+    python_version  = "3"
+    script_location = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.artifact}/submit.py"
+  }
+
+  default_arguments = {
+    "--additional-python-modules"        = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.artifact}/packages.gluewheels.zip"
+    "--python-modules-installer-option"  = "--no-index"
+    "--datalake-formats"                 = "iceberg"
+    "--enable-continuous-cloudwatch-log" = "true"
+    "--continuous-log-logGroup"          = aws_cloudwatch_log_group.jobs.name
+    "--project"                          = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.project}/project.zip"
+    "--target"                           = "prod"
+    "--environment"                      = "/lakesmith/shop-prod"
+    "--metrics"                          = "shop/prod"
+  }
+}
+
+
+resource "aws_cloudwatch_log_group" "jobs" {
+  name              = "/lakesmith/shop-prod/jobs"
+  retention_in_days = 30
+}

@@ -1,0 +1,59 @@
+# Written by lakesmith deploy for project shop, target prod. Do not edit: the next
+# deploy refuses edited files. What you change or add goes into files of your own, *_override.tf.
+# sha256 of the text below: 659ab179d1b850ede1d90ad8dec913f112774b453607378c2d4f041f8551de0d
+
+# All that may mean work goes through one queue to the gate: files that arrived, and schedules.
+resource "aws_sqs_queue" "gate" {
+  name = "shop-prod-gate"
+
+  # Six times the time of the gate, as Lambda asks for: a call is not made again while it is still worked on.
+  visibility_timeout_seconds = 720
+  message_retention_seconds  = 345600
+  sqs_managed_sse_enabled    = true
+
+  redrive_policy = jsonencode({
+    deadLetterTargetArn = aws_sqs_queue.gate_failed.arn
+    maxReceiveCount     = 5
+  })
+}
+
+# Calls that the gate failed on five times. An alarm watches it; "Start DLQ redrive" sends them again.
+resource "aws_sqs_queue" "gate_failed" {
+  name                      = "shop-prod-gate-failed"
+  message_retention_seconds = 1209600
+  sqs_managed_sse_enabled   = true
+}
+
+resource "aws_sqs_queue_policy" "gate" {
+  queue_url = aws_sqs_queue.gate.url
+  policy    = file("${path.module}/policies/queue.json")
+}
+
+# The bucket belongs to others: its owner has to turn on notifications to EventBridge.
+resource "aws_cloudwatch_event_rule" "others_clicks" {
+  name          = "shop-prod-arrived-others_clicks"
+  description   = "Landing files arrived in others-clicks"
+  event_pattern = file("${path.module}/events/others_clicks.json")
+}
+
+resource "aws_cloudwatch_event_target" "others_clicks" {
+  rule = aws_cloudwatch_event_rule.others_clicks.name
+  arn  = aws_sqs_queue.gate.arn
+}
+
+# EventBridge learns of every object in the bucket; the rule below picks those that tables read.
+resource "aws_s3_bucket_notification" "landing" {
+  bucket      = aws_s3_bucket.landing.id
+  eventbridge = true
+}
+
+resource "aws_cloudwatch_event_rule" "landing" {
+  name          = "shop-prod-arrived-landing"
+  description   = "Landing files arrived in shop-landing"
+  event_pattern = file("${path.module}/events/landing.json")
+}
+
+resource "aws_cloudwatch_event_target" "landing" {
+  rule = aws_cloudwatch_event_rule.landing.name
+  arn  = aws_sqs_queue.gate.arn
+}

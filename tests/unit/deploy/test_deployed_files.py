@@ -1,0 +1,114 @@
+"""The files of a deployment: always the same, formatted and valid for Terraform."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import deployed
+import pytest
+
+from terraform_here import config_of, needs_provider, needs_terraform
+
+
+@pytest.mark.parametrize("case", deployed.CASES)
+def test_the_files_are_the_golden_ones(case: str) -> None:
+    folder = deployed.GOLDEN / case
+    golden = {
+        path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()
+    }
+    assert deployed.texts(case) == golden, f"python {Path(deployed.__file__).name} writes them anew"
+
+
+def test_another_process_makes_the_same_files(tmp_path: Path) -> None:
+    root = deployed.project(tmp_path, deployed.EVERYTHING, deployed.EVERY_SETTING)
+    code = (
+        "import sys, pathlib, hashlib; sys.path.append(sys.argv[1]); import deployed\n"
+        "from lakesmith.deploy.render import rendered\n"
+        "found = rendered(deployed.stack(pathlib.Path(sys.argv[2])))\n"
+        "print(hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest())"
+    )
+    words = [sys.executable, "-c", code, str(Path(deployed.__file__).parent), str(root)]
+    hashes = {
+        subprocess.run(
+            words, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(hashes) == 1
+
+
+def test_a_header_has_the_hash_of_its_file() -> None:
+    for name, text in deployed.texts("everything").items():
+        if name.endswith((".tf", ".hcl", ".dqdl", ".sql")):
+            header, _, body = text.partition("\n\n")
+            assert header.endswith(hashlib.sha256(body.encode()).hexdigest()), name
+
+
+def test_nothing_that_runs_or_reads_may_do_everything() -> None:
+    for case in deployed.CASES:
+        for name, text in deployed.texts(case).items():
+            if not name.startswith("policies/") or name.endswith(
+                ("bucket_tls.json", "queue.json", "key.json")
+            ):
+                continue
+            for statement in json.loads(text)["Statement"]:
+                assert statement["Effect"] == "Allow"
+                assert not any("*" in action for action in statement["Action"]), name
+                if statement.get("Resource") == ["*"]:
+                    logs = all(action.startswith("logs:") for action in statement["Action"])
+                    assert logs or "Condition" in statement, (name, statement["Sid"])
+
+
+@pytest.mark.parametrize("case", deployed.CASES)
+def test_production_protects_what_holds_data(case: str) -> None:
+    files = deployed.texts(case)
+    protected = sum(text.count("prevent_destroy = true") for text in files.values())
+    emptied = sum(text.count("force_destroy = true") for name, text in files.items() if name != "athena.tf")
+    in_production = case != "everything"
+    assert (protected > 5, emptied > 3) == (in_production, not in_production)
+    assert 0 in (protected, emptied)
+
+
+def terraform(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs Terraform with the providers of this machine alone."""
+    environ = {**os.environ, **config_of(folder)}
+    return subprocess.run(
+        ["terraform", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=environ,
+        timeout=120,
+        check=False,
+    )
+
+
+@needs_terraform
+@pytest.mark.parametrize("case", deployed.CASES)
+def test_terraform_finds_the_files_formatted(case: str) -> None:
+    done = subprocess.run(
+        ["terraform", "fmt", "-check", "-diff", "-recursive"],
+        cwd=deployed.GOLDEN / case, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.processes
+@needs_provider
+@pytest.mark.parametrize("case", deployed.CASES)
+def test_terraform_finds_the_files_valid(case: str, tmp_path: Path) -> None:
+    shutil.copytree(deployed.GOLDEN / case, tmp_path / "deploy")
+    for folder in (
+        tmp_path / "deploy",
+        *((tmp_path / "deploy" / "bootstrap",) if case == "everything" else ()),
+    ):
+        begun = terraform(folder, "init", "-backend=false", "-input=false", "-no-color")
+        assert begun.returncode == 0, begun.stderr
+        done = terraform(folder, "validate", "-no-color")
+        assert done.returncode == 0, done.stdout + done.stderr
