@@ -61,7 +61,6 @@ class Message:
 
     @property
     def firings(self) -> tuple[Firing, ...]:
-        """All of them."""
         return (*self.new, *self.again, *self.over)
 
     @property

@@ -24,7 +24,6 @@ class CurrentAlerts:
     firing: tuple[Firing, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The alerts as JSON data."""
         return {
             "channels": list(self.channels),
             "is_on": self.is_on,
@@ -44,7 +43,6 @@ class TestedChannels:
         return any(self.channels.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
         return {name: problem.as_dict() if problem else None for name, problem in self.channels.items()}
 
 

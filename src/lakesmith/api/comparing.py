@@ -55,7 +55,6 @@ class Diff:
         return not (self.counts.inserted or self.counts.deleted or self.counts.updated)
 
     def to_dict(self) -> dict[str, Any]:
-        """The difference as JSON data."""
         return {
             "table": str(self.table),
             "from_snapshot": self.from_snapshot,
@@ -77,12 +76,10 @@ class Verified:
         return any(each.verdict in (Verdict.DIFFERS, Verdict.FAILED) for each in self.tables)
 
     def to_dict(self) -> dict[str, Any]:
-        """The findings as JSON data."""
         return {"tables": list(map(as_dict, self.tables))}
 
 
 def diff(access: Access, table: str, begin: str, end: str | None, limit: int | None) -> Diff:
-    """Compares two points of a table's past; see ``Lakehouse.diff``."""
     opened = access.opened()
     name = opened.one_of_ours(table)
     span = _span(opened, name, begin, end)
@@ -119,7 +116,6 @@ def _diff(session: SessionHandle, span: Span, limit: int | None, secrets: Sequen
 
 
 def verify(access: Access, select: Sequence[str], on_event: VerifyListener) -> Verified:
-    """Recomputes the selected tables and compares. Starts Spark only if there is something to compute."""
     opened = access.opened()
     decider = opened.decider()
     planned = [verification_of(decider, name) for name in opened.names(select)]

@@ -26,12 +26,10 @@ class Snippet:
     runs_here: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The text as JSON data."""
         return asdict(self)
 
 
 def connect(access: Access, engine: str, tables: Sequence[str]) -> Snippet:
-    """Returns the text for an engine; see ``Lakehouse.connect``."""
     found = engine_named(engine)
     lake = read_lake(found, access.folder, access.target, tables, lambda: access.opened().lake.catalog)
     runs_here = found.package is not None and find_spec(found.package) is not None

@@ -50,12 +50,10 @@ class Checks:
         return sum(check.verdict is Verdict.PROBLEM for check in self.checks)
 
     def to_dict(self) -> dict[str, Any]:
-        """The checks as JSON data."""
         return {"checks": [asdict(check) for check in self.checks]}
 
 
 def check(access: Access, start: bool) -> Checks:
-    """Makes the checks; see ``Lakehouse.doctor``."""
     return Checks(tuple(_checks(access, start)))
 
 

@@ -52,7 +52,6 @@ class DropPreview:
     next_run: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The preview as JSON data."""
         return {
             "drop": str(self.table),
             "purge": self.purge,
@@ -73,7 +72,6 @@ class Dropped:
     files_kept_in: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
         tables = [str(each) for each in self.tables]
         return {"dropped": str(self.table), "tables": tables, "files_kept_in": list(self.files_kept_in)}
 
@@ -89,7 +87,6 @@ class _Found:
 
 
 def drop(access: Access, table: str, purge: bool) -> Change[DropPreview, Dropped]:
-    """Prepares to drop a table; see ``Lakehouse.drop``."""
     lake, name = open_local(access), parsed_name(table)
     with project_lock(lake.project, _command(name, purge)):
         found = _find(lake, name, purge)

@@ -80,7 +80,6 @@ class ErasurePreview:
     in_s3: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The preview as JSON data."""
         erasure = self.erasure
         return {
             "asked": str(erasure.asked),
@@ -113,7 +112,6 @@ class Receipt:
         return bool(self.content["done"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The receipt as JSON data."""
         return {**self.content, "file": str(self.file)}
 
 
@@ -124,12 +122,10 @@ class Readmitted:
     tables: tuple[TableName, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
         return {"readmitted": list(map(str, self.tables))}
 
 
 def erase(access: Access, table: str, options: EraseOptions) -> Change[ErasurePreview, Receipt]:
-    """Prepares an erasure; see ``Lakehouse.erase``."""
     opened = access.opened()
     asked = _asked(opened, table, options)
     command = f"erase from {asked.table}"
@@ -274,7 +270,6 @@ def _receipt(work: Work, done: Done) -> dict[str, Any]:
 
 
 def readmit(access: Access, table: str, options: EraseOptions) -> Readmitted:
-    """Lets new rows of erased persons in again; see ``Lakehouse.readmit``."""
     opened = access.opened()
     asked = _asked(opened, table, options)
     acting = access.noting(opened.project, "readmit", f"readmit {asked.table}", [asked.table], lasting=True)

@@ -77,7 +77,6 @@ class Work:
     say: Listener
 
     def definition(self, name: TableName) -> TableDefinition:
-        """A table's definition."""
         return self.opened.graph.node(name).definition
 
 

@@ -43,7 +43,6 @@ class Explained:
 
     @property
     def table(self) -> TableDefinition:
-        """The table as declared."""
         return self.node.definition
 
     @property
@@ -88,7 +87,6 @@ class Explained:
 
 
 def explain(access: Access, table: str) -> Explained:
-    """Returns everything about a table; see ``Lakehouse.explain``."""
     opened = access.opened()
     name = opened.one(table)
     (status,) = with_failures(statuses(opened.decider(), (name,)), opened.project.state_dir)

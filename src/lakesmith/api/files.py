@@ -39,7 +39,6 @@ class Files:
     report: FileReport
 
     def to_dict(self) -> dict[str, Any]:
-        """The files as JSON data, all of them."""
         return {
             "table": str(self.table),
             "files": [_line_as_dict(line) for line in self.report.lines],
@@ -57,7 +56,6 @@ class FileChange:
     forget: tuple[FileLine, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The preview as JSON data."""
         return {
             "table": str(self.table),
             "skip": [line.path for line in self.skip],
@@ -73,12 +71,10 @@ class FilesChanged:
     change: FileChange
 
     def to_dict(self) -> dict[str, Any]:
-        """The batch as JSON data."""
         return event_to_dict(self.published)
 
 
 def files(access: Access, table: str) -> Files:
-    """Returns the files of a sourced table; see ``Lakehouse.files``."""
     opened = access.opened()
     definition = _sourced(opened, opened.one(table))
     return Files(definition.name, _report(opened, definition))
@@ -87,7 +83,6 @@ def files(access: Access, table: str) -> Files:
 def change_files(
     access: Access, table: str, skip: Sequence[str], forget: Sequence[str], on_event: Listener
 ) -> Change[FileChange, FilesChanged]:
-    """Prepares to skip or forget files; see ``Lakehouse.change_files``."""
     opened = access.opened()
     definition = _sourced(opened, opened.one(table))
     name, wanted = definition.name, (tuple(skip), tuple(forget))

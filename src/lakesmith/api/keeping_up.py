@@ -65,13 +65,11 @@ class Sent:
         return self.report.is_right and (self.found is None or self.found.is_right)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
         checked = self.found.as_dict() if self.found else None
         return {**self.report.as_dict(), "seed": self.seed, "check": checked}
 
 
 def send(access: Access, table: str | None, options: SendOptions, on_event: Callable[[str], None]) -> Sent:
-    """Sends events; see ``Lakehouse.send``."""
     opened = access.opened()
     source = chosen(event_sources(opened.project), table)
     url, token = url_of(source, options.url), token_for(source, os.environ)
@@ -95,7 +93,6 @@ class Stopped:
     used_by: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
         return {"ended": self.ended, "used_by": self.used_by}
 
 
@@ -107,7 +104,6 @@ def up(
     tls: tuple[Path | None, Path | None],
     page: PageChoice,
 ) -> Up:
-    """Returns a service that is not started yet; see ``Lakehouse.up``."""
     from lakesmith.api.lakehouse import Lakehouse
 
     def open_lake() -> Lake:
@@ -129,7 +125,6 @@ def ui(
     tls: tuple[Path | None, Path | None],
     may_change: bool,
 ) -> Ui:
-    """Returns the page's server, not started; see ``Lakehouse.ui``."""
     from lakesmith.api.lakehouse import Lakehouse
 
     options = page_options(access.opened().project, port, host, allow_hosts, tls)
@@ -149,7 +144,6 @@ def ui(
 
 
 def stop(access: Access) -> Stopped:
-    """Ends a warm JVM; see ``Lakehouse.stop``."""
     from lakesmith.spark.start.resident import socket_of
     from lakesmith.spark.start.resident import stop as stop_at
 

@@ -62,7 +62,6 @@ class Interrupted(KeyboardInterrupt, Generic[R]):
 
 
 def maintain_slice(access: Access, table: str) -> Slice:
-    """Does a slice of maintenance; see ``Lakehouse.maintain_slice``."""
     from lakesmith.spark.maintenance.maintainer import Maintainer
     from lakesmith.spark.maintenance.tasks import maintain_slice
 
@@ -79,7 +78,6 @@ def maintain_slice(access: Access, table: str) -> Slice:
 
 
 def plan_maintenance(access: Access, select: Sequence[str], orders: Orders) -> MaintenancePlan:
-    """Returns what tables need; see ``Lakehouse.plan_maintenance``."""
     opened = access.opened()
     return MaintenancePlan(verdicts(opened.lake, opened.names(select), orders.looks_for_orphans))
 
@@ -93,7 +91,6 @@ def _alert(access: Access, opened: Opened, found: Sequence[object]) -> None:
 
 
 def maintain(access: Access, select: Sequence[str], options: MaintenanceOptions) -> MaintenanceResult:
-    """Maintains tables; see ``Lakehouse.maintain``."""
     opened = access.opened()
     found = verdicts(opened.lake, opened.names(select), options.orders.looks_for_orphans)
     cares = [each for each in found if isinstance(each, Care) and each.todo]
@@ -124,7 +121,6 @@ def maintain(access: Access, select: Sequence[str], options: MaintenanceOptions)
 
 
 def rewrite(access: Access, table: str, everything: bool, on_event: Listener) -> RewriteResult:
-    """Rewrites a table's old files; see ``Lakehouse.rewrite``."""
     opened = access.opened()
     name = opened.one_of_ours(table)
     if opened.lake.catalog.table(name.layer, name.name) is None:

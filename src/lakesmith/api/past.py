@@ -84,7 +84,6 @@ class RolledBack:
             yield f"{count(len(files.gone), 'file')} taken since, of which nothing is left: the rows are lost"
 
     def to_dict(self) -> dict[str, Any]:
-        """The rollback as JSON data."""
         rollback, files = self.prepared.rollback, self.prepared.files
         return {
             "rolled_back": self.done,
@@ -113,7 +112,6 @@ class Released:
     was_held: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
         return {"table": str(self.table), "released": self.was_held}
 
 
@@ -124,7 +122,6 @@ class Tags:
     tags: tuple[Tag, ...]
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """The tags as JSON data."""
         return [each.to_dict() for each in self.tags]
 
 
@@ -136,7 +133,6 @@ class Tagged:
     tables: tuple[TableName, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
         return {"tag": self.name, "tables": list(map(str, self.tables))}
 
 
@@ -148,12 +144,10 @@ class Untagged:
     tables: tuple[TableName, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
         return {"untagged": self.name, "tables": list(map(str, self.tables))}
 
 
 def rollback(access: Access, table: str, to: str, options: RollbackOptions) -> Change[RolledBack, RolledBack]:
-    """Prepares a rollback; see ``Lakehouse.rollback``."""
     opened = access.opened()
     name = opened.one_of_ours(table)
     with access.alone(opened, f"rollback {name}", options.wait):
@@ -183,7 +177,6 @@ def _roll_back(access: Access, opened: Opened, preview: RolledBack) -> RolledBac
 
 
 def release(access: Access, table: str, wait: float) -> Released:
-    """Releases a table; see ``Lakehouse.release``."""
     from lakesmith.spark.past import release as release_table
 
     opened = access.opened()
@@ -197,12 +190,10 @@ def release(access: Access, table: str, wait: float) -> Released:
 
 
 def tags(access: Access) -> Tags:
-    """Returns the tags of the lake."""
     return Tags(tags_of(own_states(access.opened().lake)))
 
 
 def tag(access: Access, name: str, moves: bool, wait: float) -> Tagged:
-    """Sets a tag; see ``Lakehouse.tag``."""
     from lakesmith.spark.past import set_tag
 
     opened, name = access.opened(), known_name(name)
@@ -216,7 +207,6 @@ def tag(access: Access, name: str, moves: bool, wait: float) -> Tagged:
 
 
 def untag(access: Access, name: str, wait: float) -> Untagged:
-    """Deletes a tag; see ``Lakehouse.untag``."""
     from lakesmith.spark.past import remove_tag
 
     opened, name = access.opened(), known_name(name)

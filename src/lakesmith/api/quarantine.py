@@ -34,7 +34,6 @@ class QuarantineSummary:
     tables: dict[TableName, Summary]
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """The numbers as JSON data, a table each."""
         return [_summary_to_dict(name, summary) for name, summary in self.tables.items()]
 
 
@@ -61,7 +60,6 @@ class QuarantineDropPreview:
     rows: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The preview as JSON data."""
         return {"drop_bad_rows_of": str(self.table), "chosen": str(self.chosen), "rows": self.rows}
 
 
@@ -79,7 +77,6 @@ def _summary(opened: Opened, name: TableName) -> Summary:
 
 
 def rows(access: Access, table: str, chosen: BadRows, limit: int | None) -> QuarantineRows:
-    """Reads the first ``limit`` (None: all) bad rows that are chosen."""
     opened = access.opened()
     name = opened.one(table)
     facts = opened.lake.facts(name)
@@ -98,7 +95,6 @@ def is_derived(access: Access, table: str) -> bool:
 
 
 def replay(access: Access, table: str, chosen: BadRows, wait: float, on_event: Listener | None) -> RunResult:
-    """Validates bad rows again; a derived table is rebuilt. Raises UsageError LS226 for some of its rows."""
     opened = access.opened()
     name = opened.one(table)
     if opened.graph.node(name).definition.is_sourced:
@@ -121,7 +117,6 @@ def replay(access: Access, table: str, chosen: BadRows, wait: float, on_event: L
 def drop(
     access: Access, table: str, chosen: BadRows, wait: float, on_event: Listener | None
 ) -> Change[QuarantineDropPreview, RunResult]:
-    """Prepares to drop bad rows for good, on record."""
     opened = access.opened()
     name = opened.one(table)
     count = summarize(opened.lake, name, opened.lake.facts(name), chosen).rows

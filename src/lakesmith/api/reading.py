@@ -31,12 +31,10 @@ class Status:
         return any(each.standing is Standing.REFUSED for each in self.tables)
 
     def to_dict(self) -> dict[str, Any]:
-        """The status as JSON data."""
         return {"tables": [table_to_dict(each) for each in self.tables], "up": up_to_dict(self.up)}
 
 
 def status(access: Access, select: Sequence[str]) -> Status:
-    """Returns the status of the selected tables."""
     opened = access.opened()
     state_dir = opened.project.state_dir
     found = with_failures(statuses(opened.decider(), opened.names(select)), state_dir)
@@ -82,7 +80,6 @@ class History:
     left_out: int
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """The points as JSON data."""
         return list(map(_line_to_dict, self.points))
 
 
@@ -103,7 +100,6 @@ def _line_to_dict(line: HistoryLine) -> dict[str, Any]:
 
 
 def history(access: Access, table: str, limit: int | None) -> History:
-    """Returns the newest ``limit`` (None: all) points of a table's past."""
     opened = access.opened()
     name = opened.one(table)
     state = opened.lake.catalog.table(name.layer, name.name)

@@ -45,7 +45,6 @@ class LostTable:
     instead_of: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The table as JSON data."""
         return {
             "table": str(self.table),
             "uuid": self.uuid,
@@ -62,7 +61,6 @@ class Registered:
     tables: tuple[LostTable, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The tables as JSON data."""
         return {"registered": [each.to_dict() for each in self.tables]}
 
 
@@ -81,12 +79,10 @@ class Relocated:
     files: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The tables as JSON data."""
         return {"tables": list(map(str, self.tables)), "from": list(self.origins), "files": self.files}
 
 
 def register(access: Access) -> Change[Registered, Registered]:
-    """Prepares to register the tables that are found; see ``Lakehouse.register``."""
     lake = open_local(access)
     with _registering(lake):
         found = _found(lake)
@@ -156,7 +152,6 @@ def _register(lake: LocalLake, preview: Registered) -> Registered:
 
 
 def relocate(access: Access, notice: Callable[[str], None]) -> Change[Relocated, Relocated]:
-    """Prepares to make the files of a copy or move the project's own; see ``Lakehouse.relocate``."""
     lake = open_local(access)
 
     def away() -> tuple[Away, ...]:

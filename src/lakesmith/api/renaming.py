@@ -43,7 +43,6 @@ class Renamed:
     to_change: tuple[tuple[TableName, Place], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The renaming as JSON data."""
         return {
             "renamed": str(self.old),
             "to": str(self.new),
@@ -59,7 +58,6 @@ _Entries = tuple[tuple[Entry, Entry], ...]
 
 
 def rename(access: Access, old: str, new: str) -> Change[Renamed, Renamed]:
-    """Prepares to rename a table; see ``Lakehouse.rename``."""
     lake, before, after = open_local(access), parsed_name(old), parsed_name(new)
     with project_lock(lake.project, _command(before, after)):
         preview, _ = _prepared(lake, before, after)

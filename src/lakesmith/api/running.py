@@ -43,7 +43,6 @@ def run(
     wait: float,
     on_event: Listener | None,
 ) -> RunResult:
-    """Refreshes the selected tables; see ``Lakehouse.run``."""
     opened = access.opened()
     names, decider = opened.to_run(select, full_refresh, access.is_warm, approve)
     lossy = [f"--{option} {each}" for option, named in (("full-refresh", full_refresh), ("approve", approve))
@@ -207,12 +206,10 @@ class Plan:
         return any(map(_would_fail, self.tables))
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON data."""
         return {"tables": [forecast_to_dict(item) for item in self.tables]}
 
 
 def plan(access: Access, select: Sequence[str]) -> Plan:
-    """Plans the selected tables; see ``Lakehouse.plan``."""
     opened = access.opened()
     return Plan(forecast(opened.decider(warm=access.is_warm), opened.names(select)))
 

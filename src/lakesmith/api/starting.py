@@ -76,7 +76,6 @@ class Templates:
     templates: tuple[Template, ...]
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """The examples as JSON data."""
         return [{"name": each.name, "about": each.about} for each in self.templates]
 
 
@@ -89,7 +88,6 @@ class NewProject:
     next: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The project as JSON data."""
         return {"project": str(self.folder.resolve()), "template": self.template, "next": list(self.next)}
 
 

@@ -107,7 +107,6 @@ class TableState:
 
     @property
     def head_id(self) -> int | None:
-        """The id of ``head``."""
         return self.refs.get(MAIN)
 
     def ancestors(self, snapshot_id: int | None) -> Iterator[Snapshot]:

@@ -93,7 +93,6 @@ class Lake:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The target's catalog settings."""
         return dict(self.target.catalog)
 
     def setting(self, *keys: str) -> str | None:
@@ -113,7 +112,6 @@ class Lake:
 
     @property
     def schemas(self) -> tuple[str, ...]:
-        """The namespaces of the tables."""
         return tuple(dict.fromkeys(table.namespace for table in self.tables))
 
     @property

@@ -57,7 +57,6 @@ def has_reference(text: str) -> bool:
 
 
 def in_python(text: str) -> str:
-    """Returns the value as a Python expression."""
     parts = _REFERENCE.split(text)
     words = [f'os.environ["{part}"]' if at % 2 else json.dumps(part) for at, part in enumerate(parts)]
     return " + ".join(word for word in words if word != '""') or '""'
@@ -69,7 +68,6 @@ def in_sql(text: str) -> str:
 
 
 def in_properties(text: str) -> str:
-    """Returns the value as in Trino's properties."""
     return _REFERENCE.sub(r"${ENV:\1}", text)
 
 

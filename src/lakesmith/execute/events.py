@@ -203,7 +203,6 @@ class RunResult:
     not_exported: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
         published = {
             table: {
                 "snapshot": report.snapshot,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from lakesmith.catalog.progress import last_change_ms
 from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, count
-from lakesmith.plan.freshness import stale_in_words
 from lakesmith.project.definitions import Severity, TableDefinition
 
 
@@ -80,7 +80,6 @@ class Finding:
         return "note" if self.is_note else self.severity.value
 
     def to_dict(self) -> dict[str, Any]:
-        """The finding as JSON data."""
         texts = {"text": self.what, "todo": self.hint or "", "code": self.code}
         return {"level": self.level, "table": self.table or "", **texts}
 
@@ -114,11 +113,33 @@ def of_state(
 ) -> Iterator[Finding]:
     """Yields the findings of a table's rows: they are stale, or so many are in quarantine."""
     name = str(table.name)
-    if (words := stale_in_words(table, state, now_ms)) is not None:
+    if (words := _stale(table, state, now_ms)) is not None:
         hint = f"lakesmith status +{name} shows where new rows are missing"
         yield Finding(Kind.STALE, words, name, hint=hint)
     if quarantined:
         yield of_quarantine(name, quarantined, table.quarantine_limit)
+
+
+def _stale(table: TableDefinition, state: TableState | None, now_ms: int) -> str | None:
+    """Returns how long a table got no new rows; None if that is within its ``freshness``."""
+    if table.freshness_seconds is None:
+        return None
+    changed = last_change_ms(state) if state is not None else None
+    allowed = _duration(table.freshness_seconds)
+    if changed is None:
+        return f"it has never got rows, and is to get some every {allowed}"
+    age = (now_ms - changed) / 1000
+    if age <= table.freshness_seconds:
+        return None
+    return f"its rows have not changed for {_duration(age)}, and are to change every {allowed}"
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * size or seconds == size:
+            number = int(seconds // size)
+            return f"{number} {unit}{'' if number == 1 else 's'}"
+    return f"{int(seconds)} seconds"
 
 
 def of_quarantine(name: str, rows: int, limit: int | None = None) -> Finding:

@@ -15,7 +15,7 @@ from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.unforeseen import unforeseen_of
-from lakesmith.exports.behind import exports_behind
+from lakesmith.exports.publishing import exports_behind
 from lakesmith.plan.changes import Change, changes_of
 from lakesmith.plan.cost import Cost, cost_of
 from lakesmith.plan.facts import TableFacts

@@ -256,7 +256,6 @@ class Slice:
     snapshots: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The slice as JSON data."""
         return asdict(self)
 
 
@@ -279,7 +278,6 @@ class MaintenancePlan:
         return any(isinstance(each, Unknown) for each in self.tables)
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON data."""
         return {"tables": list(map(_plan_as_dict, self.tables))}
 
 
@@ -302,7 +300,6 @@ class MaintenanceResult:
         return any(isinstance(each, NotMaintained | Unknown) for each in (*self.tables, *self.left))
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
         return {
             "maintained": list(map(_done_as_dict, self.tables)),
             "left": list(map(_plan_as_dict, self.left)),
@@ -322,7 +319,6 @@ class RewriteResult:
     stopped: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
         if self.stopped:
             return {"table": str(self.table), "stopped": True}
         return {**asdict(self), "table": str(self.table)}

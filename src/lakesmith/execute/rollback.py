@@ -158,7 +158,6 @@ class Tag:
     newest_ms: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The tag as JSON data."""
         at = datetime.fromtimestamp(self.newest_ms // 1000, UTC)
         newest = at.replace(microsecond=self.newest_ms % 1000 * 1000).isoformat()
         tables = {str(table): snapshot for table, snapshot in self.tables.items()}

@@ -35,8 +35,7 @@ from lakesmith.execute.lake import planned_bytes, table_bytes
 from lakesmith.execute.locking import Claim
 from lakesmith.execute.publish import publish_advance, takes_spark
 from lakesmith.execute.unforeseen import unforeseen_of
-from lakesmith.exports.behind import exports_behind
-from lakesmith.exports.publishing import publish, step_of
+from lakesmith.exports.publishing import exports_behind, publish, step_of
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.bad_files import BadFiles

@@ -18,7 +18,7 @@ from lakesmith.execute.decide import Decider, around
 from lakesmith.execute.findings import Finding, Kind, of_check, of_rules, of_state
 from lakesmith.execute.forecast import not_read
 from lakesmith.execute.lake import Lake
-from lakesmith.exports.behind import exports_behind
+from lakesmith.exports.publishing import exports_behind
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.maintenance import Health, health_of
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate

@@ -147,7 +147,6 @@ def _as_looked_up(
 
 
 def as_dict(found: Verification) -> Mapping[str, object]:
-    """The outcome as JSON data."""
     return {
         "table": str(found.name),
         "verdict": found.verdict.value,

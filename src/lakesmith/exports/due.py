@@ -37,12 +37,10 @@ class ExportStep:
 
     @property
     def name(self) -> TableName:
-        """The table's name."""
         return self.table.name
 
     @property
     def export(self) -> Export:
-        """The table's settings of the export."""
         assert self.table.export is not None
         return self.table.export
 

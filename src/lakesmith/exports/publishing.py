@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import unquote
 
+from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.exports.due import ExportStep, due
 from lakesmith.exports.manifest import ExportedFile, Manifest, Partition
 from lakesmith.exports.places import OLD, ExportPlace, FolderPlace, place_of
-from lakesmith.project.definitions import MANIFEST, Project, TableDefinition
+from lakesmith.project.definitions import MANIFEST, Project, TableDefinition, TableName
 
 NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
 _NO_FOLDER: Final = ("Mkdirs failed to create", "File name too long", "Nul character not allowed")
@@ -63,6 +64,22 @@ def step_of(project: Project, table: TableDefinition, state: TableState | None) 
     if isinstance(step, Problem):
         raise RunError(step)
     return step
+
+
+def exports_behind(project: Project, catalog: Catalog, names: Iterable[TableName]) -> Mapping[TableName, str]:
+    """Returns why exports are behind, in words, by table. What is wrong with a table itself is said
+    elsewhere."""
+    wanted, found = set(names), {}
+    for table in project.tables:
+        if table.export is None or table.name not in wanted:
+            continue
+        try:
+            step = step_of(project, table, catalog.table(table.name.layer, table.name.name))
+            if step is not None:
+                found[table.name] = f"its export is behind: {step.reason}"
+        except LakesmithError as error:
+            found[table.name] = f"its export is behind: {error.problems[0].found or error.problems[0].what}"
+    return found
 
 
 def read_manifest(place: ExportPlace) -> Manifest | None:

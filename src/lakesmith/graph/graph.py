@@ -37,7 +37,6 @@ class Node:
 
     @property
     def name(self) -> TableName:
-        """The table's name."""
         return self.definition.name
 
     @property

@@ -66,7 +66,6 @@ class Action:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, event: Event) -> None:
-        """Writes an event of a run."""
         match event:
             case LockWaiting(holder):
                 self.phase("", f"waiting for {holder}")

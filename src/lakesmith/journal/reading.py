@@ -69,7 +69,6 @@ class ActionDone:
 
     @property
     def about(self) -> tuple[str, ...]:
-        """The tables that it was about."""
         return tuple(dict.fromkeys((*self.named, *self.tables)))
 
     @property
@@ -139,7 +138,6 @@ class Reader:
             self._take(tail.new_lines()[0])
 
     def look(self) -> Reader:
-        """Reads what is new."""
         with self._lock:
             found = {name: tail.new_lines() for name, tail in self._tails.items()}
             if any(is_other for _, is_other in found.values()):
@@ -159,7 +157,6 @@ class Reader:
             return sorted(self._actions.values(), key=lambda each: each.begun_ms)[::-1]
 
     def doing(self) -> tuple[Doing, ...]:
-        """Returns what is being done now."""
         with self._lock:
             return tuple(_doing(self._actions.values()))
 

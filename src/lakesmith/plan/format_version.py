@@ -29,7 +29,6 @@ class FormatUpgrade:
 
 
 def format_properties(version: int) -> dict[str, str]:
-    """Returns the table properties for a format version."""
     own = {} if version >= FORMAT_VERSION_DEFAULT else {DELETE_GRANULARITY: "file"}
     return {FORMAT_VERSION: str(version), **own}
 

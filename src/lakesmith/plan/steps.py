@@ -156,7 +156,6 @@ class _OfTable:
 
     @property
     def name(self) -> TableName:
-        """The table's logical name."""
         return self.table.name
 
 

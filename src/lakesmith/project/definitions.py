@@ -209,7 +209,6 @@ class TableDefinition:
 
     @property
     def has_topics(self) -> bool:
-        """Whether a source is a topic in Kafka."""
         return any(not source.has_files for source in self.sources)
 
     def sources_of(self, kind: type[S]) -> tuple[S, ...]:

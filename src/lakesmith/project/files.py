@@ -49,7 +49,6 @@ class FolderFiles:
     root: Path
 
     def table_paths(self) -> tuple[str, ...]:
-        """Returns every file below ``tables/``; see ProjectFiles."""
         folder = self.root / TABLES
         if not folder.exists():
             return ()
@@ -61,7 +60,6 @@ class FolderFiles:
             raise _unreadable(path.as_posix(), "a folder that can be listed", _said(error)) from error
 
     def exists(self, path: str) -> bool:
-        """Returns whether the file exists."""
         return (self.root / path).is_file()
 
     def read(self, path: str) -> str:

@@ -160,7 +160,6 @@ class Draft:
 
     @property
     def place(self) -> Place:
-        """The place of the table's declaration."""
         return Place(self.files.main, 1)
 
 
@@ -185,7 +184,6 @@ class DraftReader:
         return default if setting is None else setting.value
 
     def problem(self, code: str, what: str, place: Place, **parts: str | None) -> None:
-        """Adds a problem."""
         self.problems.append(Problem(code, what, place, **parts))
 
     def names(self, name: str) -> tuple[str, ...]:
@@ -203,5 +201,4 @@ class DraftReader:
 
     @property
     def is_sourced(self) -> bool:
-        """Whether the table has sources."""
         return self.draft.settings.source is not None

@@ -176,7 +176,6 @@ class Level:
 
     @property
     def place(self) -> Place:
-        """The place of the mapping."""
         return self.document.place(*self.path)
 
 

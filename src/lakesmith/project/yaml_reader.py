@@ -156,12 +156,10 @@ class _Builder:
     def problem(
         self, code: str, what: str, node: Node, expected: str | None = None, found: str | None = None
     ) -> None:
-        """Adds a problem at a node."""
         place = Place(self._file, node.start_mark.line + 1)
         self.problems.append(Problem(code, what, place, expected, found))
 
     def build(self, node: Node, path: YamlPath) -> Any:
-        """Returns the node's value."""
         if id(node) in self._open:
             self.problem("LS101", "an alias contains itself", node)
             return None

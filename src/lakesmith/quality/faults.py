@@ -24,7 +24,6 @@ class Written:
 
     @property
     def last(self) -> Token:
-        """The last token."""
         return self.tokens[-1] if self.tokens else Token("$END", "", line=1, start_pos=0, end_pos=0)
 
     def between(self, start: int, end: int) -> str:
@@ -40,7 +39,6 @@ class Written:
 
 
 def first_of(tree: Node) -> Token:
-    """Returns a tree's first token."""
     token: Token = next(tree.scan_values(lambda token: isinstance(token, Token)))
     return token
 

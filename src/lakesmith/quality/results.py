@@ -45,7 +45,6 @@ class TableResult:
 
     @property
     def failed(self) -> tuple[RuleResult, ...]:
-        """The rules that the table does not meet."""
         return tuple(result for result in self.results if not result.passed)
 
     @property
@@ -54,6 +53,5 @@ class TableResult:
         return bool(self.failed or self.problems)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
         data = asdict(replace(self, problems=()))
         return {**data, "problems": [problem.as_dict() for problem in self.problems]}

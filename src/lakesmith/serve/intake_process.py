@@ -89,11 +89,9 @@ class IntakeProcess:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, or of the last one."""
         return self._process.pid
 
     def start(self, sockets: Sequence[socket.socket]) -> None:
-        """Starts the process on sockets that listen."""
         self._process.start(sockets)
 
     def seal(self, folders: Iterable[Path]) -> None:

@@ -95,7 +95,6 @@ class KeptProcess:
                 process.send_signal(number)
 
     def end(self) -> None:
-        """Ends the process."""
         with self._lock:
             self._is_ending.set()
         if self._process is not None:

@@ -68,20 +68,16 @@ class Heard:
     action: Action
 
     def notice(self, text: str) -> None:
-        """Receives a line."""
         self.action.say(text)
         self.observer.notice(text)
 
     def on_batch(self, name: str, report: BatchReport) -> None:
-        """Receives a batch when it is published."""
         self.observer.on_batch(name, report)
 
     def on_run(self, result: RunResult) -> None:
-        """Receives the end of a run that published something."""
         self.observer.on_run(result)
 
     def on_problems(self, error: LakesmithError) -> None:
-        """Receives problems, to be shown in full."""
         for each in error.problems:
             self.action.say(f"{each.code} {each.what}")
         self.observer.on_problems(error)
@@ -104,14 +100,12 @@ class Batch:
 
 
 def batch_of(report: BatchReport, ended: datetime) -> Batch:
-    """Returns the summary of a batch."""
     account = report.record.account
     changed = account.inserted + account.updated + account.deleted
     return Batch(moment(ended), account.read or changed, changed)
 
 
 def missed_in_words(due: Due) -> str:
-    """Describes missed firings of a schedule."""
     more = "more than " if due.passed >= MOST_PASSED else ""
     times = "time" if due.passed == 1 else "times"
     return f"{due.table}: its schedule was missed {more}{due.passed:,} {times}; it runs once now"
@@ -212,7 +206,6 @@ class Doing:
         self._tables: list[str] = []
 
     def __call__(self, event: Event) -> None:
-        """Handles an event."""
         with self._lock:
             if self.is_over:
                 return

@@ -44,7 +44,6 @@ class Orders:
         self._write(table, _AGAIN)
 
     def paused(self) -> frozenset[str]:
-        """Returns the tables that are paused."""
         return frozenset(table for table, _ in self._named(_PAUSED))
 
     def tried_at_once(self, failing: Mapping[str, Failing], now: float) -> dict[str, Failing]:

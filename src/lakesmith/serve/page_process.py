@@ -41,7 +41,6 @@ class PageProcess:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, or of the last one."""
         return self._process.pid
 
     def start(self) -> None:
@@ -53,7 +52,6 @@ class PageProcess:
         self._process.start(sockets)
 
     def end(self) -> None:
-        """Ends the process."""
         self._process.end()
 
     def _said(self, line: bytes) -> None:
@@ -97,7 +95,6 @@ def page_of(
 
 
 def no_port(page: PageOptions, error: OSError) -> UsageError:
-    """Returns LS275."""
     return UsageError.of(
         "LS275",
         f"the page cannot be served at {page.host}, port {page.port}",

@@ -52,17 +52,14 @@ class Connection(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See asyncio.Protocol."""
         super().connection_made(transport)
         self._timer = self.loop.call_later(SECONDS_FOR_A_HEAD, transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
         self._end_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
         super().data_received(data)
         if self._in_head:
             self._head += len(data)

@@ -34,7 +34,6 @@ class Tables:
 
     @property
     def schedules(self) -> dict[str, Schedule]:
-        """The schedules of tables that have one."""
         return {name: each.schedule for name, each in self.definitions.items() if each.schedule is not None}
 
     @property
@@ -62,7 +61,6 @@ class Tables:
 
 
 def tables_of(opened: Opened) -> Tables:
-    """Returns the tables of a project."""
     nodes = opened.graph.nodes
     readers = {str(node.name): tuple(map(str, opened.graph.readers(node.name))) for node in nodes}
     slow: set[str] = set()

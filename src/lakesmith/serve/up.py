@@ -219,7 +219,6 @@ class _Around:
         return tables
 
     def open(self) -> Lake:
-        """Opens the project."""
         return self.open_lake()
 
     def tidy(self, result: RunResult) -> None:

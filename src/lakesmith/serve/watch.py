@@ -97,7 +97,6 @@ class Watcher:
             self._thread.start()
 
     def end(self) -> None:
-        """Stops watching."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(1.0)
@@ -151,7 +150,6 @@ Topic = tuple[str, KafkaSource]
 
 
 def topics_of(tables: Tables) -> Iterator[Topic]:
-    """Yields the topics of tables."""
     for name, table in tables.definitions.items():
         for source in table.sources_of(KafkaSource):
             yield name, source
@@ -180,7 +178,6 @@ class TopicWatcher:
             self._thread.start()
 
     def end(self) -> None:
-        """Stops asking."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(1.0)

@@ -133,7 +133,6 @@ def used(query: SqlQuery | PythonQuery | None) -> Used:
 
 
 def used_in_sql(sql: str) -> Used:
-    """Returns what a text in SQL uses."""
     if not _NAMED.search(sql):
         return Used()
     tokens = tokenize(sql)

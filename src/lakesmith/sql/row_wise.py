@@ -234,7 +234,6 @@ def _clause(parsed: Parsed, opening: Token) -> str:
 
 
 def shape_of(parsed: Parsed) -> Shape:
-    """The shape of a query's text."""
     walk = _QueryPaths(parsed)
     try:
         paths = walk.paths(parsed.tree)

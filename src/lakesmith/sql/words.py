@@ -6,7 +6,6 @@ test on a real Spark compares these sets with Spark's own.
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text."""
     return frozenset(text.split())
 
 

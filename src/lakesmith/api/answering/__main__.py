@@ -53,7 +53,6 @@ class Answering:
         self._running: tuple[str, threading.Event] | None = None
 
     def answer(self, task: Task) -> None:
-        """Does a task and sends its answer."""
         ended = threading.Event()
         self._running = task["id"], ended
         try:

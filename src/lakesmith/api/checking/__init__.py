@@ -46,13 +46,11 @@ class Checked:
         return any(each.is_wrong for each in self.tables)
 
     def to_dict(self) -> dict[str, Any]:
-        """The findings as JSON data."""
         tables = [each.to_dict() for each in self.tables]
         return {"check": self.check, "tables": tables, "notes": list(self.notes)}
 
 
 def check(access: Access, select: Sequence[str], on_event: Callable[[str], None]) -> Checked:
-    """Checks tables; see ``Lakehouse.check``."""
     opened = access.opened()
     names = [name for name in opened.names(select) if opened.graph.node(name).definition.rules]
     try:

@@ -36,12 +36,10 @@ class Uploaded:
     variables: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON data."""
         return asdict(self)
 
 
 def upload_artifact(access: Access, folder: Path | None) -> Uploaded:
-    """Makes the artifact and uploads it; see ``Lakehouse.upload_artifact``."""
     stack = stack_here(access)
     parts = packages_of(stack), project_of(stack)
     if folder is not None:

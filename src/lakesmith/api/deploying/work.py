@@ -50,19 +50,16 @@ class Deployed:
         return bool(self.new or self.changed or self.gone or self.edited)
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON data."""
         return {**asdict(self), "is_stale": self.is_stale}
 
 
 def deploy(access: Access) -> Deployed:
-    """Writes the files of the target's deployment; see ``Lakehouse.deploy``."""
     stack = stack_here(access)
     files = rendered(stack, folder.remembered(folder.folder_of(stack)))
     return _deployed(stack, files, folder.write(stack, files))
 
 
 def check_deployment(access: Access, plan: Path | None) -> Deployed:
-    """Compares the files with the project; see ``Lakehouse.check_deployment``."""
     stack = stack_here(access)
     files = rendered(stack, folder.remembered(folder.folder_of(stack)))
     losses = losses_in(plan) if plan is not None else ()
@@ -86,12 +83,10 @@ class Estimate:
     cost: Cost
 
     def to_dict(self) -> dict[str, Any]:
-        """The estimate as JSON data."""
         return {"target": self.target, **asdict(self.cost)}
 
 
 def deployment_cost(access: Access) -> Estimate:
-    """Estimates a month; see ``Lakehouse.deployment_cost``."""
     stack = stack_here(access)
     return Estimate(stack.target, cost_of(stack))
 

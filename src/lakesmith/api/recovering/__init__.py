@@ -55,7 +55,6 @@ class RecoveredTable:
     metadata: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The table as JSON data."""
         published = datetime.fromtimestamp(self.published_ms / 1000, UTC).isoformat()
         names = ("batch", "rows", "lost_batches", "dropped_snapshots", "metadata")
         return {"table": str(self.table), "published": published, **{it: getattr(self, it) for it in names}}
@@ -93,7 +92,6 @@ class Recovered:
         return min(lacking) if lacking else max(every, default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The recovery as JSON data."""
         point = self.point_ms
         at = None if point is None else datetime.fromtimestamp(point / 1000, UTC).isoformat()
         return {
@@ -140,7 +138,6 @@ class _Plan:
 
 
 def recover(access: Access, on_event: Callable[[str], None]) -> Change[Recovered, Recovered]:
-    """Prepares a recovery; see ``Lakehouse.recover``."""
     plan = _plan(access, on_event)
     opened, preview = plan.opened, plan.preview()
     names = [each.table for each in preview.tables]

@@ -43,12 +43,10 @@ class RunLog:
     lines: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON data."""
         return asdict(self)
 
 
 def run_log(access: Access, run: str | None, lines: int) -> RunLog:
-    """Finds a run and its log; see ``Lakehouse.run_log``."""
     account = Account(stack_here(access))
     known = account("stepfunctions", "list_executions", stateMachineArn=account.machine, maxResults=100)
     names = [each["name"] for each in known["executions"]]

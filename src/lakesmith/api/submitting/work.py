@@ -30,7 +30,6 @@ _CAUSE_LENGTH: Final = 500
 def submit(
     access: Access, select: Sequence[str], full_refresh: Sequence[str], approve: Sequence[str], wait: float
 ) -> str:
-    """Starts a run; see ``Lakehouse.submit``."""
     stack = stack_here(access)
     access.opened().names((*select, *full_refresh, *approve))
     words = [*select, *(["--wait", f"{wait:g}"] if wait else [])]
@@ -58,7 +57,6 @@ def _require_short(stack: Stack, words: Sequence[str]) -> None:
 
 
 def follow(access: Access, run: str, on_event: Listener, on_note: Callable[[str], None]) -> RunResult:
-    """Waits for the end of a run; see ``Lakehouse.follow``."""
     stack = stack_here(access)
     tables = {str(table.name): table for table in stack.own_tables}
     followed = Followed(Account(stack), run, tables)
@@ -76,7 +74,6 @@ def follow(access: Access, run: str, on_event: Listener, on_note: Callable[[str]
 
 
 def cancel(access: Access, run: str) -> None:
-    """Cancels a run; see ``Lakehouse.cancel``."""
     account = Account(stack_here(access))
     account("stepfunctions", "stop_execution", executionArn=account.execution(run), cause="cancelled")
 

@@ -54,7 +54,6 @@ class Trace:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The trace as JSON data."""
         stops = [each.to_dict() for each in self.stops]
         return {**asdict(self), "stops": stops, "seconds": round(self.seconds, 3)}
 
@@ -77,12 +76,10 @@ class Samples:
     samples: tuple[Sample, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The events as JSON data."""
         return asdict(self)
 
 
 def samples(access: Access, table: str, source: str | None, record: tuple[str, int] | None) -> Samples:
-    """Returns events of a source; see ``Lakehouse.samples``."""
     opened = access.opened()
     definition, chosen = _source(opened, table, source)
     found = tuple(_samples(access, opened, (definition, chosen), record))
@@ -90,7 +87,6 @@ def samples(access: Access, table: str, source: str | None, record: tuple[str, i
 
 
 def keep(access: Access, table: str, name: str, event: str, source: str | None) -> str:
-    """Keeps an event; see ``Lakehouse.keep_event``."""
     opened = access.opened()
     definition, chosen = _source(opened, table, source)
     require_name(name)

@@ -24,5 +24,4 @@ def connect(
     target: TargetOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Prints the text for an engine."""
     show(open_lake(project, target).connect(engine, *(table or ())), json, lambda found: [found.text])

@@ -24,7 +24,6 @@ def drop(
     target: opt.TargetOption = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Drops a table after asking."""
     change = open_lake(project, target).drop(table, purge=purge)
     name = change.preview.table
     done = apply_agreed(change, f"drop {name}?", yes, json, _losses(change.preview))

@@ -24,7 +24,6 @@ def history(
     target: opt.TargetOption = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Prints the newest points of a table's past."""
     show(open_lake(project, target).history(table, limit=limit or None), json, _lines)
 
 

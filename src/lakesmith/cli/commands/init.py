@@ -25,7 +25,6 @@ def init_(
     list_: Annotated[bool, typer.Option("--list", help="List the shipped examples.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Makes a project, or lists the examples."""
     if list_:
         show(Templates(templates()), json, _template_lines)
     else:

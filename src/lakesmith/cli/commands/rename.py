@@ -23,7 +23,6 @@ def rename(
     target: opt.TargetOption = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Renames a table after asking."""
     change = open_lake(project, target).rename(old, new)
     found = change.preview
     done = apply_agreed(change, f"rename {found.old} to {found.new}?", yes, json)

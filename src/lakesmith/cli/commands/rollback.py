@@ -32,7 +32,6 @@ def rollback(
     target: opt.TargetOption = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Sets a table back after asking."""
     with open_lake(project, target) as lake:
         change = lake.rollback(table, to, with_downstream=with_downstream, hold=hold, lossy=lossy, wait=wait)
         if change.preview.is_needless:
@@ -62,7 +61,6 @@ def release(
     target: opt.TargetOption = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Releases a table."""
     with open_lake(project, target) as lake:
         done = lake.release(table, wait=wait)
     name = done.table

@@ -38,7 +38,6 @@ def run(
     target: opt.TargetOption = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Runs the selected tables."""
     options = {"full_refresh": full_refresh or (), "approve": approve or (), "wait": wait}
     raise typer.Exit(_called(submit)(project, target, json, *select or (), **options))
 

@@ -48,7 +48,6 @@ def untag(
     target: opt.TargetOption = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Deletes a tag."""
     with open_lake(project, target) as lake:
         done = lake.untag(name, wait=wait)
     tables = count(len(done.tables), "table")

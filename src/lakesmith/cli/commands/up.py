@@ -130,7 +130,6 @@ class Terminal:
         self._notes: dict[str, tuple[str, ...]] = {}
 
     def notice(self, text: str) -> None:
-        """Prints a line."""
         print(f"{datetime.now().astimezone():%H:%M:%S}  {text}", flush=True)
 
     def on_batch(self, name: str, report: BatchReport) -> None:
@@ -142,11 +141,9 @@ class Terminal:
                 self.notice(f"{name}: note: {note}")
 
     def on_run(self, result: RunResult) -> None:
-        """Prints how long a run took."""
         self.notice(f"up to date after {duration(result.seconds)}")
 
     def on_problems(self, error: LakesmithError) -> None:
-        """Prints problems in full."""
         lines = [line for problem in error.problems for line in problem.lines()]
         print("\n".join(lines), file=sys.stderr, flush=True)
 

@@ -48,7 +48,6 @@ class Output:
     closed: bool = False
 
     def write(self, line: str) -> None:
-        """Writes a line."""
         if self.closed:
             return
         try:

@@ -53,7 +53,6 @@ class Fault:
     stops: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data."""
         return {"event": self.event, "column": self.column, "reason": self.reason}
 
 

@@ -46,7 +46,6 @@ class Frame:
     ids: bytes = b""
 
     def as_bytes(self) -> bytes:
-        """Returns the frame as it is written."""
         body = self.keyed + self.ids + self.lines
         return _HEAD.pack(_MARK, len(self.keyed), len(self.ids), len(self.lines), crc32(body)) + body
 

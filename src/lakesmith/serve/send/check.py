@@ -42,7 +42,6 @@ class Found:
         return self.expected <= self.rose <= self.expected + self.uncertain
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns JSON data."""
         return {
             "expected": self.expected,
             "uncertain": self.uncertain,

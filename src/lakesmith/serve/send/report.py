@@ -53,7 +53,6 @@ class SendReport:
         return self.problem is None and not (self.refused_good or self.unanswered or self.twice)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns JSON data."""
         median, p99 = self.latency(0.5), self.latency(0.99)
         return {
             "sent": self.sent,
@@ -110,7 +109,6 @@ class Tally:
             self.problem = self.problem or problem
 
     def report(self, seconds: float) -> SendReport:
-        """Returns the counts."""
         with self._lock:
             counts = self._counts
             return SendReport(

@@ -194,5 +194,4 @@ def _is_of_same(counting: Any, added: Any) -> bool:
 
 
 def _arguments(aggregate: Any) -> list[Any]:
-    """The argument of an aggregate."""
     return items(aggregate.aggregateFunction().children())

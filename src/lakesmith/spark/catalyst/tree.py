@@ -72,7 +72,6 @@ _SUBQUERIES: Final = frozenset({"Exists", "ListQuery"})
 
 
 def analysed(frame: DataFrame) -> Any:
-    """The analysed logical plan of a frame."""
     execution: Any = frame._jdf.queryExecution()
     return execution.analyzed()
 
@@ -177,19 +176,16 @@ def is_name(expression: Any) -> bool:
 
 
 def references(expression: Any) -> frozenset[int]:
-    """The columns that an expression names."""
     return frozenset(map(id_of, items(expression.references().toSeq())))
 
 
 def parts_of(expression: Any) -> Iterator[Any]:
-    """The expression and all its parts."""
     yield expression
     for child in items(expression.children()):
         yield from parts_of(child)
 
 
 def conjuncts(condition: Any) -> list[Any]:
-    """Returns the conjuncts of a condition."""
     if kind_of(condition) != "And":
         return [condition]
     return [*conjuncts(condition.left()), *conjuncts(condition.right())]

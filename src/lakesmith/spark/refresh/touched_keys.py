@@ -49,7 +49,6 @@ class Touched:
 
     @property
     def names(self) -> list[str]:
-        """The keys' columns."""
         return self.keys.columns
 
     @property
@@ -123,7 +122,6 @@ def distinct_keys(rows: DataFrame, kept: Kept, seen: tuple[RowCounts, ...]) -> T
 
 
 def moved_inputs(batch: Batch) -> list[InputRange]:
-    """The inputs that changed."""
     return [item for item in batch.step.inputs if item.start != item.end]
 
 

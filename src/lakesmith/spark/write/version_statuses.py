@@ -50,7 +50,6 @@ class Task:
 
     @property
     def table(self) -> TableDefinition:
-        """The table's definition."""
         return self.batch.step.table
 
     @property
