@@ -46,7 +46,7 @@ def command_app() -> typer.Typer:
 def open_lake(root: Path, target: str | None, progress: Callable[[str], None] | None = None) -> Lakehouse:
     """Opens the project for a command; the project itself is read by the calls."""
     busy = _busy if progress is None else _no_line
-    host = Host(_say, busy, progress, reuses=True, keeps_warm=_keeps_warm(), patience=None)
+    host = Host(note, busy, progress, reuses=True, keeps_warm=_keeps_warm(), patience=None)
     lake = Lakehouse(root, target, host=host)
     remember(lake.access)
     return lake
@@ -59,8 +59,19 @@ def _keeps_warm() -> bool | Literal["if declared"]:
     return True if sys.stdout.isatty() and sys.stderr.isatty() else "if declared"
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def note(text: str) -> None:
+    """Prints a line on stderr, so that it never mixes with what a command prints."""
     print(text, file=sys.stderr, flush=True)
+
+
+def note_if_watched(text: str) -> None:
+    """As ``note``, if a person sees it."""
+    if sys.stderr.isatty():
+        note(text)
 
 
 def _busy(text: str) -> AbstractContextManager[object]:
@@ -96,12 +107,15 @@ def agreed(question: str, yes: bool, as_json: bool) -> bool:
 
 
 def apply_agreed(
-    change: Change[P, R], question: str, yes: bool, as_json: bool, losses: Iterable[str] = ()
+    change: Change[P, R], question: str, yes: bool, as_json: bool, declined: str, losses: Iterable[str] = ()
 ) -> R | None:
-    """Shows what a change loses, asks, and makes it; None if the person declined."""
+    """Shows what a change loses, asks, and makes it. If the person declines, says ``declined``: None."""
     if not as_json:
         print("".join(f"{line}\n" for line in losses), end="", flush=True)
-    return change.apply() if agreed(question, yes, as_json) else None
+    if agreed(question, yes, as_json):
+        return change.apply()
+    print(declined)
+    return None
 
 
 def show(result: T, as_json: bool, lines: Callable[[T], Iterable[str]]) -> None:

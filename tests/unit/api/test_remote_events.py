@@ -10,7 +10,8 @@ import pytest
 from lakesmith.api.running import event_to_dict
 from lakesmith.api.submitting.remote_events import RemoteEvents
 from lakesmith.catalog.record import Account, Gate, Pin, Record, Versions
-from lakesmith.cli.render.run_view import Output, TextView
+from lakesmith.cli.render.live import Output
+from lakesmith.cli.render.run_view import TextView
 from lakesmith.errors import Place, Problem
 from lakesmith.execute import events
 from lakesmith.exports.publishing import ExportReport

@@ -10,9 +10,10 @@ import typer
 from lakesmith.alerts.overview import CurrentAlerts, TestedChannels
 from lakesmith.alerts.texts import WORDS, in_words
 from lakesmith.api.words import count, moment
-from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 
-app = command_app()
+app = opt.command_app()
 
 
 @app.command()
@@ -21,9 +22,9 @@ def alerts(
         list[str] | None, typer.Argument(help="With --test: the channels; all if none.")
     ] = None,
     test: Annotated[bool, typer.Option("--test", help="Send a message to each channel, to try it.")] = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Prints what fires, and who was notified; with ``--test``, 1 if a channel did not take it."""
     lake = open_lake(project, target)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from lakesmith.api.access import ignore
 from lakesmith.api.checking import Checked
 from lakesmith.api.words import count
 from lakesmith.cli import command as opt
-from lakesmith.cli.command import open_lake, show
+from lakesmith.cli.command import note, open_lake, show
 from lakesmith.cli.render.junit import junit_text
-from lakesmith.cli.render.run_view import stray_prints_to_stderr
+from lakesmith.cli.render.live import stray_prints_to_stderr
 from lakesmith.cli.render.text import columns_aligned
 
 app = opt.command_app()
@@ -33,19 +33,11 @@ def check(
 ) -> None:
     """Checks all rules of the selected tables as they are; exits with 3 if one fails."""
     with stray_prints_to_stderr(json):
-        found = open_lake(project, target).check(*select or (), on_event=_silent if json else _say)
+        found = open_lake(project, target).check(*select or (), on_event=ignore if json else note)
     if junit is not None:
         junit.write_text(junit_text(found.tables), encoding="utf-8")
     show(found, json, report)
     raise typer.Exit(3 if found.has_failed else 0)
-
-
-def _silent(_text: str) -> None:
-    """Says nothing."""
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def report(found: Checked) -> Iterator[str]:

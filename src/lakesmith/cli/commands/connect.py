@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from lakesmith.api.connecting import ENGINES
-from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 
-app = command_app()
+app = opt.command_app()
 
 _NAMES = ", ".join(ENGINES)
 
@@ -20,8 +21,8 @@ def connect(
     table: Annotated[
         list[str] | None, typer.Option("--table", help="Tables: silver.customers, gold.*; all otherwise.")
     ] = None,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     show(open_lake(project, target).connect(engine, *(table or ())), json, lambda found: [found.text])

@@ -8,10 +8,11 @@ import typer
 
 from lakesmith.api.doctor import Checks
 from lakesmith.api.doctor_machine import Verdict
-from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 from lakesmith.cli.render.text import columns_aligned
 
-app = command_app()
+app = opt.command_app()
 
 _MARKS = {Verdict.OK: "ok", Verdict.NOTE: "note", Verdict.PROBLEM: "PROBLEM"}
 
@@ -19,9 +20,9 @@ _MARKS = {Verdict.OK: "ok", Verdict.NOTE: "note", Verdict.PROBLEM: "PROBLEM"}
 @app.command()
 def doctor(
     start: Annotated[bool, typer.Option("--start", help="Also start Spark, to see that it does.")] = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Prints a line for each check; exits with 2 when there is a problem."""
     found = open_lake(project, target).doctor(start=start)

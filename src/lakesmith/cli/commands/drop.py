@@ -26,10 +26,8 @@ def drop(
 ) -> None:
     change = open_lake(project, target).drop(table, purge=purge)
     name = change.preview.table
-    done = apply_agreed(change, f"drop {name}?", yes, json, _losses(change.preview))
-    if done is None:
-        print("nothing was dropped")
-    else:
+    done = apply_agreed(change, f"drop {name}?", yes, json, "nothing was dropped", _losses(change.preview))
+    if done is not None:
         show(done, json, _done)
 
 

@@ -11,8 +11,8 @@ from lakesmith.api.access import ignore
 from lakesmith.api.erasing import ErasurePreview, Readmitted, Receipt
 from lakesmith.api.words import count
 from lakesmith.cli import command as opt
-from lakesmith.cli.command import apply_agreed, open_lake, show
-from lakesmith.cli.render.run_view import stray_prints_to_stderr
+from lakesmith.cli.command import apply_agreed, open_lake, say, show
+from lakesmith.cli.render.live import stray_prints_to_stderr
 from lakesmith.errors import listed
 from lakesmith.execute.landing_erase import LandingFile
 
@@ -48,21 +48,19 @@ def erase(
         if readmit:
             let_in = lake.readmit(table, where, also=also or (), besides=besides or (), wait=wait)
         else:
-            say = ignore if json else _say
-            change = lake.erase(table, where, also=also or (), besides=besides or (), wait=wait, on_event=say)
+            tell = ignore if json else say
+            change = lake.erase(
+                table, where, also=also or (), besides=besides or (), wait=wait, on_event=tell
+            )
             tables = count(len(change.preview.tables), "table")
-            done = apply_agreed(change, f"erase them from {tables}?", yes, json, _lines(change.preview))
+            done = apply_agreed(
+                change, f"erase them from {tables}?", yes, json, "nothing was erased", _lines(change.preview)
+            )
     if readmit:
         show(let_in, json, _let_in)
-    elif done is None:
-        print("nothing was erased")
-    else:
+    elif done is not None:
         show(done, json, _closing)
         raise typer.Exit(0 if done.is_done else 1)
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)
 
 
 def _let_in(done: Readmitted) -> Iterator[str]:

@@ -11,7 +11,8 @@ import typer
 from lakesmith.api.explaining import Explained, explain_code
 from lakesmith.api.words import count, moment
 from lakesmith.catalog.history import account_in_words
-from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 from lakesmith.cli.render.text import columns_aligned, titled, wrapped
 from lakesmith.errors import ErrorCode
 from lakesmith.execute.refresh import Refresh
@@ -19,7 +20,7 @@ from lakesmith.execute.status import InputPosition, Standing, TableStatus
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Source
 
-app = command_app()
+app = opt.command_app()
 
 
 @app.command()
@@ -27,9 +28,9 @@ def explain(
     table: Annotated[
         str, typer.Argument(help="A table: bronze.orders; or an error code: LS601.", show_default=False)
     ],
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Explains a table or an error code; exits with 1 for a table that is refused."""
     if re.fullmatch(r"LS\d{3}", table, re.IGNORECASE):

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from lakesmith.api.starting import NewProject, Templates, init, templates
-from lakesmith.cli.command import JsonOption, command_app, show
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import show
 from lakesmith.cli.render.text import columns_aligned
 
-app = command_app()
+app = opt.command_app()
 
 
 @app.command("init")
@@ -23,7 +24,7 @@ def init_(
         ),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the shipped examples.")] = False,
-    json: JsonOption = False,
+    json: opt.JsonOption = False,
 ) -> None:
     if list_:
         show(Templates(templates()), json, _template_lines)

@@ -10,8 +10,8 @@ from lakesmith.api.maintaining import Interrupted
 from lakesmith.cli import command as opt
 from lakesmith.cli.command import open_lake, show
 from lakesmith.cli.guard import INTERRUPTED
+from lakesmith.cli.render.live import stray_prints_to_stderr
 from lakesmith.cli.render.maintain_text import left_lines, open_view, plan_lines
-from lakesmith.cli.render.run_view import stray_prints_to_stderr
 
 app = opt.command_app()
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from lakesmith.api.registering import Registered
 from lakesmith.api.words import count, moment
 from lakesmith.cli import command as opt
-from lakesmith.cli.command import apply_agreed, open_lake, show
+from lakesmith.cli.command import apply_agreed, note_if_watched, open_lake, show
 from lakesmith.cli.render.text import columns_aligned
 
 app = opt.command_app()
@@ -31,10 +30,10 @@ def register(
     if not change.preview.tables:
         show(change.preview, json, _lines)
         return
-    done = apply_agreed(change, f"enter {tables} in the catalog?", yes, json, _lines(change.preview))
-    if done is None:
-        print("nothing was registered")
-    else:
+    done = apply_agreed(
+        change, f"enter {tables} in the catalog?", yes, json, "nothing was registered", _lines(change.preview)
+    )
+    if done is not None:
         show(done, json, lambda _: [f"{tables} registered: the next run goes on from there"])
 
 
@@ -68,22 +67,16 @@ def relocate(
     json: opt.JsonOption = False,
 ) -> None:
     """Makes the files of a copy or a move the project's own, after asking."""
-    change = open_lake(project, target).relocate(on_event=_say)
+    change = open_lake(project, target).relocate(on_event=note_if_watched)
     found = change.preview
     if not found.tables:
         show(found, json, lambda _: [f"every table is in {found.warehouse}: there is nothing to do"])
         return
     tables = count(len(found.tables), "table")
     question = f"have the files in {found.warehouse} be the {tables} of {', '.join(found.origins)}?"
-    done = apply_agreed(change, question, yes, json)
+    done = apply_agreed(change, question, yes, json, "nothing was changed")
     if done is None:
-        print("nothing was changed")
         return
     files = count(done.files, "file")
     said = f"{tables}, with the paths in {files}: the project is independent of {found.origins[0]}"
     show(done, json, lambda _: [said])
-
-
-def _say(text: str) -> None:
-    if sys.stderr.isatty():
-        print(text, file=sys.stderr, flush=True)

@@ -25,10 +25,8 @@ def rename(
 ) -> None:
     change = open_lake(project, target).rename(old, new)
     found = change.preview
-    done = apply_agreed(change, f"rename {found.old} to {found.new}?", yes, json)
-    if done is None:
-        print("nothing was renamed")
-    else:
+    done = apply_agreed(change, f"rename {found.old} to {found.new}?", yes, json, "nothing was renamed")
+    if done is not None:
         show(done, json, _lines)
 
 

@@ -9,13 +9,14 @@ import typer
 
 from lakesmith.api.maintaining import Interrupted
 from lakesmith.api.words import count
-from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 from lakesmith.cli.guard import INTERRUPTED
+from lakesmith.cli.render.live import stray_prints_to_stderr
 from lakesmith.cli.render.maintain_text import open_view
-from lakesmith.cli.render.run_view import stray_prints_to_stderr
 from lakesmith.execute.maintenance import RewriteResult
 
-app = command_app()
+app = opt.command_app()
 
 
 @app.command()
@@ -24,9 +25,9 @@ def rewrite(
     all_files: Annotated[
         bool, typer.Option("--all", help="Rewrite all data files, not only those of earlier partitionings.")
     ] = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Rewrites a table's data files; 130 after an interrupt."""
     with open_lake(project, target) as lake, open_view(json) as view, stray_prints_to_stderr(json):

@@ -38,10 +38,10 @@ def rollback(
             show(change.preview, json, RolledBack.lines)
             return
         name = change.preview.prepared.first.name
-        done = apply_agreed(change, f"set {name} back?", yes, json, change.preview.lines())
-        if done is None:
-            print("nothing was changed")
-        else:
+        done = apply_agreed(
+            change, f"set {name} back?", yes, json, "nothing was changed", change.preview.lines()
+        )
+        if done is not None:
             show(done, json, _done)
 
 

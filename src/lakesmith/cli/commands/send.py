@@ -14,16 +14,8 @@ from lakesmith.api.keeping_up import SendOptions, Sent
 from lakesmith.api.tracing import SECONDS
 from lakesmith.api.words import count as counted
 from lakesmith.api.words import duration
-from lakesmith.cli.command import (
-    HERE,
-    JsonOption,
-    ProjectOption,
-    TableArgument,
-    TargetOption,
-    command_app,
-    open_lake,
-    show,
-)
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, say, show
 from lakesmith.cli.render.trace_text import report
 from lakesmith.errors import UsageError
 from lakesmith.serve.send.batches import Shares
@@ -31,8 +23,8 @@ from lakesmith.serve.send.check import Found
 from lakesmith.serve.send.report import SendReport
 from lakesmith.serve.send.sender import Pace
 
-app = command_app()
-trace_app = command_app()
+app = opt.command_app()
+trace_app = opt.command_app()
 
 _SECONDS = 10.0
 """How long events are sent where nothing is said of it."""
@@ -76,22 +68,18 @@ def send(
     check: Annotated[
         bool, typer.Option("--check", help="Wait until the table has all that was acknowledged, once.")
     ] = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Sends events; 1 if an event that fits was not taken once, or is not in the table."""
     if count is None and seconds is None:
         seconds = _SECONDS
     pace, shares = Pace(rate, batch, count, seconds, patience), Shares(late, duplicate, bad)
     options = SendOptions(url, pace, shares, seed, check)
-    done = open_lake(project, target).send(table, options, on_event=ignore if json else _say)
+    done = open_lake(project, target).send(table, options, on_event=ignore if json else say)
     show(done, json, _lines)
     raise typer.Exit(0 if done.is_right else 1)
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)
 
 
 def _lines(done: Sent) -> Iterator[str]:
@@ -137,7 +125,7 @@ def found_lines(found: Found) -> Iterator[str]:
 
 @trace_app.command()
 def trace(
-    table: TableArgument,
+    table: opt.TableArgument,
     event: Annotated[
         str | None,
         typer.Argument(help="A file with the event, - for the standard input, or a kept event's name."),
@@ -145,9 +133,9 @@ def trace(
     source: Annotated[str | None, typer.Option(help="The source, if the table has several.")] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Print an event to edit, and end.")] = False,
     limit: Annotated[float, typer.Option(help="Seconds after which it ends.", min=1.0)] = SECONDS,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Follows an event; exits with 1 if a table fails. Raises as ``Lakehouse.trace``."""
     with open_lake(project, target) as lake:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -16,16 +15,18 @@ import typer
 
 from lakesmith.api.words import duration
 from lakesmith.catalog.history import account_in_words
-from lakesmith.cli.command import HERE, ProjectOption, TargetOption, command_app, open_lake
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake
 from lakesmith.cli.guard import INTERRUPTED
+from lakesmith.cli.render.live import handled
 from lakesmith.errors import LakesmithError
 from lakesmith.execute.events import BatchReport, RunResult
 from lakesmith.page.server import Ui
 from lakesmith.serve.options import Pace, PageChoice
 from lakesmith.serve.up import Up
 
-app = command_app()
-ui_app = command_app()
+app = opt.command_app()
+ui_app = opt.command_app()
 
 
 @app.command()
@@ -56,8 +57,8 @@ def up(
     systemd: Annotated[
         bool, typer.Option("--systemd", help="Print a unit of systemd that does this, and do nothing.")
     ] = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
 ) -> None:
     """Runs the service until SIGINT or SIGTERM; a second one abandons the batch under way."""
     terminal = Terminal()
@@ -100,8 +101,8 @@ def ui(
     ] = False,
     fd: Annotated[list[int] | None, typer.Option(hidden=True)] = None,
     may_change: Annotated[bool, typer.Option("--may-change", hidden=True)] = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
 ) -> None:
     """Serves the page until SIGINT or SIGTERM."""
     page = open_lake(project, target).ui(
@@ -148,15 +149,8 @@ class Terminal:
         print("\n".join(lines), file=sys.stderr, flush=True)
 
 
-@contextmanager
-def _until_stopped(service: Up | Ui) -> Iterator[None]:
+def _until_stopped(service: Up | Ui) -> AbstractContextManager[None]:
     def end(_signal: int, _frame: FrameType | None) -> None:
         service.stop()
 
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(each, end) for each in signals]
-    try:
-        yield
-    finally:
-        for each, handler in zip(signals, before, strict=True):
-            signal.signal(each, handler)
+    return handled(end, signal.SIGINT, signal.SIGTERM)

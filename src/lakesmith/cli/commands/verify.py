@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import typer
 from lakesmith.api.words import count
 from lakesmith.cli import command as opt
 from lakesmith.cli.command import open_lake, show
-from lakesmith.cli.render.run_view import Output, stray_prints_to_stderr
+from lakesmith.cli.render.live import Output, live_line, stray_prints_to_stderr, update
 from lakesmith.cli.render.text import columns_aligned
 from lakesmith.execute.events import EngineStarting
 from lakesmith.execute.verify import Verdict, Verification, VerifyStarted
@@ -34,37 +33,24 @@ class VerifyView:
 
     def __call__(self, event: VerifyStarted | EngineStarting) -> None:
         if isinstance(event, EngineStarting):
-            self._show("starting Spark")
+            update(self.status, "starting Spark")
             return
         self._at = f"{event.table}: computing it again, {event.number} of {event.total}"
         if self.output is not None:
             self.output.write(self._at)
-        self._show(self._at)
+        update(self.status, self._at)
 
     def progress(self, text: str) -> None:
         """What Spark has done of its present work, in words."""
         if self._at:
-            self._show(", ".join(filter(None, [self._at, text])))
-
-    def _show(self, line: str) -> None:
-        if self.status is not None:
-            from rich.markup import escape
-
-            self.status.update(escape(line))
+            update(self.status, ", ".join(filter(None, [self._at, text])))
 
 
 @contextmanager
 def open_view(as_json: bool) -> Iterator[VerifyView]:
     """The view that fits where the output goes."""
-    if as_json:
-        yield VerifyView()
-    elif sys.stdout.isatty():
-        from rich.console import Console
-
-        with Console().status("looking at what was consumed") as status:
-            yield VerifyView(status=status)
-    else:
-        yield VerifyView(Output())
+    with live_line(as_json, "looking at what was consumed") as status:
+        yield VerifyView(None if as_json or status else Output(), status)
 
 
 @app.command()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lakesmith.api.maintaining import MaintenanceEvent, Step
 from lakesmith.api.words import count, duration, size
 from lakesmith.cli.guard import INTERRUPTED
-from lakesmith.cli.render.run_view import Output
+from lakesmith.cli.render.live import Output, handled, live_line, update
 from lakesmith.cli.render.text import columns_aligned
 from lakesmith.execute.maintenance import (
     Maintained,
@@ -162,10 +161,7 @@ class _View:
 
     def __call__(self, event: MaintenanceEvent) -> None:
         if isinstance(event, Step):
-            if self.status is not None:
-                from rich.markup import escape
-
-                self.status.update(escape(event.text))
+            update(self.status, event.text)
         elif self.output is not None:
             for line in done_lines(event):
                 self.output.write(line)
@@ -174,20 +170,6 @@ class _View:
 @contextmanager
 def open_view(as_json: bool) -> Iterator[_View]:
     """Shows events. Ctrl-C and SIGTERM interrupt the body; a second one ends the process at once."""
-    with _interrupts():
-        if as_json:
-            yield _View()
-        elif sys.stdout.isatty():
-            from rich.console import Console
-
-            with Console().status("looking at the tables") as status:
-                yield _View(Output(), status)
-        else:
-            yield _View(Output())
-
-
-@contextmanager
-def _interrupts() -> Iterator[None]:
     is_ending = False
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -197,10 +179,5 @@ def _interrupts() -> Iterator[None]:
         is_ending = True
         raise KeyboardInterrupt
 
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(each, stop) for each in signals]
-    try:
-        yield
-    finally:
-        for each, handler in zip(signals, before, strict=True):
-            signal.signal(each, handler)
+    with handled(stop, signal.SIGINT, signal.SIGTERM), live_line(as_json, "looking at the tables") as status:
+        yield _View(None if as_json else Output(), status)

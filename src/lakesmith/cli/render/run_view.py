@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from lakesmith.api.lakehouse import Lakehouse
 from lakesmith.api.running import event_to_dict
 from lakesmith.api.words import count, duration, size
 from lakesmith.cli.command import open_lake
 from lakesmith.cli.guard import INTERRUPTED
+from lakesmith.cli.render.live import Output, handled, live_line, stray_prints_to_stderr, update
 from lakesmith.cli.render.run_summary import summary_lines
 from lakesmith.execute import events
 from lakesmith.execute.events import Event, Listener, RunFailed, RunResult
@@ -38,23 +38,6 @@ _STYLES = {
     events.TableHeld: "yellow",
 }
 """The first line of these events has a colour, on a terminal."""
-
-
-@dataclass
-class Output:
-    """Where lines go. When its reader has gone away (``| head``) they go nowhere: the run itself goes on."""
-
-    out: TextIO = field(default_factory=lambda: sys.stdout)
-    closed: bool = False
-
-    def write(self, line: str) -> None:
-        if self.closed:
-            return
-        try:
-            print(line, file=self.out, flush=True)
-        except BrokenPipeError:
-            self.closed = True
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
 
 
 @dataclass
@@ -146,13 +129,9 @@ class TextView:
         self._show("starting Spark" if isinstance(event, events.EngineStarting) else "")
 
     def _show(self, instead: str = "") -> None:
-        if self.status is None:
-            return
-        from rich.markup import escape
-
         at = [f"{table}: {phase}" for table, phase in self._phases.items()]
         parts = [*at, *([self._rows] if at and self._rows else [])]
-        self.status.update(escape(instead or ", ".join(parts) or "looking for what is new"))
+        update(self.status, instead or ", ".join(parts) or "looking for what is new")
 
 
 def said(event: Event) -> list[str]:
@@ -219,11 +198,6 @@ def _doing(step: TableStep) -> str:
     return f"{step.strategy.label}, {step.reason}"
 
 
-def stray_prints_to_stderr(as_json: bool) -> AbstractContextManager[object]:
-    """Keeps what a project's own Python prints out of JSON. A view writes to the stdout of its creation."""
-    return redirect_stdout(sys.stderr) if as_json else nullcontext()
-
-
 def run_shown(
     root: Path, target: str | None, as_json: bool, call: Callable[[Lakehouse, Listener], RunResult | None]
 ) -> tuple[int, RunResult | None]:
@@ -262,22 +236,12 @@ def _interruptible(view: TextView | JsonView) -> Iterator[None]:
             view.stopping()
         raise KeyboardInterrupt
 
-    previous = signal.signal(signal.SIGINT, interrupt)
-    try:
+    with handled(interrupt, signal.SIGINT):
         yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
 
 
 @contextmanager
 def open_view(as_json: bool) -> Iterator[TextView | JsonView]:
     """The view that fits where the output goes."""
-    if as_json:
-        yield JsonView()
-    elif sys.stdout.isatty():
-        from rich.console import Console
-
-        with Console().status("looking for what is new") as status:
-            yield TextView(status=status)
-    else:
-        yield TextView()
+    with live_line(as_json, "looking for what is new") as status:
+        yield JsonView() if as_json else TextView(status=status)

@@ -8,7 +8,7 @@ from rich.console import Console
 from shop import Cli, Shop
 
 from lakesmith.cli.commands.verify import VerifyView, open_view, report
-from lakesmith.cli.render.run_view import Output
+from lakesmith.cli.render.live import Output
 from lakesmith.errors import Problem, RunError
 from lakesmith.execute.events import EngineStarting
 from lakesmith.execute.verify import Verdict, Verification, VerifyStarted, as_dict, failed

@@ -12,7 +12,8 @@ from shop import Shop
 
 from lakesmith.catalog.record import Account, Record, Versions
 from lakesmith.cli.render import run_summary
-from lakesmith.cli.render.run_view import JsonView, Output, TextView
+from lakesmith.cli.render.live import Output
+from lakesmith.cli.render.run_view import JsonView, TextView
 from lakesmith.errors import Problem
 from lakesmith.execute.events import (
     BatchReport,

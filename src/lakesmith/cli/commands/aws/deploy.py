@@ -11,10 +11,11 @@ import typer
 from lakesmith.api.deploying.artifact import Uploaded
 from lakesmith.api.deploying.work import Deployed, Estimate
 from lakesmith.api.words import count, size
-from lakesmith.cli.command import HERE, JsonOption, ProjectOption, TargetOption, command_app, open_lake, show
+from lakesmith.cli import command as opt
+from lakesmith.cli.command import open_lake, show
 from lakesmith.cli.render.text import columns_aligned
 
-app = command_app()
+app = opt.command_app()
 
 
 @app.command()
@@ -35,9 +36,9 @@ def deploy(
         Path | None, typer.Option(help="Also write packages and the project to this folder.")
     ] = None,
     cost: Annotated[bool, typer.Option("--cost", help="Write nothing; estimate what a month costs.")] = False,
-    project: ProjectOption = HERE,
-    target: TargetOption = None,
-    json: JsonOption = False,
+    project: opt.ProjectOption = opt.HERE,
+    target: opt.TargetOption = None,
+    json: opt.JsonOption = False,
 ) -> None:
     """Writes Terraform for a target on AWS to deploy/TARGET; needs no account and changes none."""
     lake = open_lake(project, target)

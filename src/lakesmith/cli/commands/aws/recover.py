@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 
 from lakesmith.api.recovering import Recovered
 from lakesmith.api.words import count, moment
 from lakesmith.cli import command as opt
-from lakesmith.cli.command import apply_agreed, open_lake, show
+from lakesmith.cli.command import apply_agreed, note_if_watched, open_lake, show
 from lakesmith.cli.render.text import columns_aligned
 
 app = opt.command_app()
@@ -25,7 +24,7 @@ def recover(
     json: opt.JsonOption = False,
 ) -> None:
     """Recovers a lake from copies of its buckets, or its entries in a lost catalog, after asking."""
-    change = open_lake(project, target).recover(on_event=_say)
+    change = open_lake(project, target).recover(on_event=note_if_watched)
     found = change.preview
     if not found.tables:
         # From here on runs may build tables.
@@ -34,9 +33,8 @@ def recover(
         return
     tables = count(len(found.tables), "table")
     question = f"recover {tables} of {found.source} from {found.warehouse}?"
-    done = apply_agreed(change, question, yes, json, _lines(found))
+    done = apply_agreed(change, question, yes, json, "nothing was recovered", _lines(found))
     if done is None:
-        print("nothing was recovered")
         return
     files = count(done.files, "metadata file")
     said = (
@@ -71,8 +69,3 @@ def _lines(found: Recovered) -> Iterator[str]:
         batches = sum(each.lost_batches for each in found.tables)
         if batches:
             yield f"{count(batches, 'later batch', 'later batches')} lost: the next run ingests their files"
-
-
-def _say(text: str) -> None:
-    if sys.stderr.isatty():
-        print(text, file=sys.stderr, flush=True)
