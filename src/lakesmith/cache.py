@@ -1,5 +1,5 @@
 """Values that can be computed again, kept between processes: one file for each, in one folder. ``Kept`` keeps
-values within a process.
+values within a process, ``Look`` within a block.
 
 A file is written at once. A file that is damaged, or that another version wrote, counts as missing. Nothing
 depends on a file: all of them may vanish at any time, and a folder that cannot be written only makes the next
@@ -131,6 +131,39 @@ class Kept:
     def _remove(self, name: Hashable) -> None:
         known = self._values.pop(name, None)
         self.size -= known[1] if known else 0
+
+
+class Look:
+    """Values that stay, within a block of a thread, as they were first read. Nested blocks share them."""
+
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
+
+    @property
+    def known(self) -> dict[Any, Any] | None:
+        """The values by name; None outside of a block."""
+        known: dict[Any, Any] | None = getattr(self._of_thread, "known", None)
+        return known
+
+    @contextmanager
+    def one(self) -> Iterator[dict[Any, Any]]:
+        """Begins a block, with the values in it."""
+        before = self.known
+        self._of_thread.known = known = {} if before is None else before
+        try:
+            yield known
+        finally:
+            self._of_thread.known = before
+
+    def get(self, name: Hashable, read: Callable[[], T]) -> T:
+        """Returns the value that was first read in the block; outside of one it is read each time."""
+        known = self.known
+        if known is None:
+            return read()
+        if name not in known:
+            known[name] = read()
+        found: T = known[name]
+        return found
 
 
 @contextmanager

@@ -6,9 +6,9 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event as Flag
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from lakesmith.api.results import Change, P, R
 from lakesmith.api.words import duration
+from lakesmith.cache import Look
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.errors import Problem
 from lakesmith.execute.engine import Engine
@@ -155,7 +156,7 @@ class Access:
         self.project: Project | None = None
         """The project as it was last read, for its secrets and logs."""
         self._kept = KeptProject(self.folder, target) if self.host.keeps_project else None
-        self._look = threading.local()
+        self._look = Look()
         self._given = given
         self._action: Action | None = None
         self._handle: SessionHandle | None = None
@@ -181,29 +182,20 @@ class Access:
 
     def opened(self) -> Opened:
         """Reads the project and the lake again. Raises ProjectError with every problem found."""
-        opened: Opened | None = getattr(self._look, "opened", None)
-        if opened is None:
-            is_one = getattr(self._look, "is_one", False)
-            if self._kept:
-                opened = self._kept.opened_or_before() if is_one else self._kept.opened()
-            else:
-                opened = read_project(self.folder, self.target)
-            if is_one:
-                self._look.opened = opened
-            self.project = opened.project
+        return self._look.get("opened", self._opened)
+
+    def _opened(self) -> Opened:
+        if self._kept is None:
+            opened = read_project(self.folder, self.target)
+        else:
+            opened = self._kept.opened() if self._look.known is None else self._kept.opened_or_before()
+        self.project = opened.project
         return opened
 
-    @contextmanager
-    def one_look(self) -> Iterator[None]:
+    def one_look(self) -> AbstractContextManager[object]:
         """Makes ``opened`` answer, in this thread, with what it returns first. A kept project that was broken
         since it was read is as it was before."""
-        is_inner = getattr(self._look, "is_one", False)
-        self._look.is_one = True
-        try:
-            yield
-        finally:
-            if not is_inner:
-                self._look.is_one, self._look.opened = False, None
+        return self._look.one()
 
     def do(self, call: Callable[[], T], give_up: GiveUp = finish) -> T:
         """Makes a call that an interrupt of the caller does not cut in two (see ``calls``)."""

@@ -13,7 +13,6 @@ import os
 import shutil
 import sqlite3
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from lakesmith.cache import Kept
+from lakesmith.cache import Kept, Look
 from lakesmith.catalog import busy
 from lakesmith.catalog.metadata import load_metadata, local_path, plain_location
 from lakesmith.catalog.protocol import CATALOG_NAME
@@ -87,7 +86,7 @@ class LocalCatalog:
         self.busy_seconds = busy_seconds
         self.elsewhere = elsewhere
         self._kept = kept or Kept()
-        self._look = threading.local()
+        self._look = Look()
 
     def table(self, layer: str, name: str) -> TableState | None:
         """The state of ``layer.name`` now, None when there is no such table. Raises as ``Catalog`` says."""
@@ -97,13 +96,7 @@ class LocalCatalog:
 
     def own_table(self, layer: str, name: str) -> TableState | None:
         """As ``table``, of those that are in this catalog."""
-        looked: dict[str, TableState] | None = getattr(self._look, "states", None)
-        if looked is not None and (known := looked.get(f"{layer}.{name}")) is not None:
-            return known
-        state = self._read_table(layer, name)
-        if looked is not None and state is not None:
-            looked[f"{layer}.{name}"] = state
-        return state
+        return self._look.get((layer, name), lambda: self._read_table(layer, name))
 
     def _read_table(self, layer: str, name: str) -> TableState | None:
         location = self.location(layer, name)
@@ -124,17 +117,11 @@ class LocalCatalog:
     @contextmanager
     def one_look(self, tables: Iterable[TableName]) -> Iterator[None]:
         """See ``Catalog.one_look``: one query finds where all metadata is, which never changes."""
-        before = getattr(self._look, "locations", None)
-        # What is wrong with the file is said of each table that is asked for.
-        with suppress(LakesmithError):
-            found = {(layer, name): location for layer, name, location in self.entries()}
-            if before is None:
-                self._look.locations, self._look.states = found, {}
-        try:
+        with self._look.one():
+            # What is wrong with the file is said of each table that is asked for.
+            with suppress(LakesmithError):
+                self._locations()
             yield
-        finally:
-            if before is None:
-                self._look.locations = self._look.states = None
 
     def names(self, layer: str) -> tuple[str, ...]:
         """The names of the tables in a layer, sorted. Raises as ``Catalog`` says."""
@@ -224,8 +211,11 @@ class LocalCatalog:
 
     def location(self, layer: str, name: str) -> str | None:
         """Returns the place of a table's metadata; None if there is no such table. Raises as ``Catalog``."""
-        looked: dict[tuple[str, str], str] | None = getattr(self._look, "locations", None)
-        return self._location(layer, name) if looked is None else looked.get((layer, name))
+        is_one = self._look.known is not None
+        return self._locations().get((layer, name)) if is_one else self._location(layer, name)
+
+    def _locations(self) -> Mapping[tuple[str, str], str]:
+        return self._look.get("locations", lambda: {(each[0], each[1]): each[2] for each in self.entries()})
 
     def _location(self, layer: str, name: str) -> str | None:
         rows = self._rows(_LOCATION, layer, name)

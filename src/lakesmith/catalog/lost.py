@@ -79,7 +79,21 @@ class Lost:
     @property
     def record(self) -> Record | None:
         """What it has consumed, as far as that is known."""
-        return _record(self.state)
+        return record_of(self.state)
+
+
+def record_of(state: TableState) -> Record | None:
+    """Returns what a table has consumed in a state, as far as that is known."""
+    try:
+        progress = find_progress(state)
+    except LakesmithError:
+        return None
+    return progress.record if progress else None
+
+
+def is_published(state: TableState) -> bool:
+    """Returns whether a batch was ever published: one that failed before its first leaves none."""
+    return any(SUMMARY_KEY in snapshot.summary for snapshot in state.snapshots.values())
 
 
 def lost_tables(catalog: LocalCatalog) -> tuple[Lost, ...]:
@@ -271,19 +285,11 @@ def _entered(catalog: LocalCatalog) -> Iterator[TableState]:
 
 
 def _pins(states: Iterable[TableState]) -> Pins:
-    records = [record for state in states if (record := _record(state))]
+    records = [record for state in states if (record := record_of(state))]
     pins: list[Pin] = [
         pin for record in records for pin in (*record.sidecars.values(), *record.inputs.values())
     ]
     return frozenset((pin.uuid, pin.snapshot) for pin in pins if pin.snapshot is not None)
-
-
-def _record(state: TableState) -> Record | None:
-    try:
-        progress = find_progress(state)
-    except LakesmithError:
-        return None
-    return progress.record if progress else None
 
 
 def _pinned(state: TableState, pins: Pins) -> int:
@@ -303,4 +309,4 @@ def _counts(catalog: LocalCatalog, lost: Lost, pins: Pins) -> bool:
         return False
     if lost.name.layer == RESERVED_LAYER:
         return _pinned(lost.state, pins) > 0
-    return any(SUMMARY_KEY in snapshot.summary for snapshot in lost.state.snapshots.values())
+    return is_published(lost.state)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from lakesmith.cache import Cache
+from lakesmith.cache import Cache, Look
 from lakesmith.catalog.lease import Lease, LeaseTable, lease_name
 from lakesmith.catalog.local import Reading
 from lakesmith.catalog.metadata import parse_metadata
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
 
 Result = TypeVar("Result")
-Looked = dict[TableName, TableState | LakesmithError | None]
 
 _CACHED: Final = "1"
 """The version of what is kept of a table's metadata."""
@@ -110,13 +108,12 @@ class RemoteCatalog:
         self._cache = Cache(cache, "metadata", _CACHED) if cache else None
         self._elsewhere = elsewhere
         self._known: dict[TableName, tuple[Metadata, TableState]] = {}
-        self._look = threading.local()
+        self._look = Look()
 
     def table(self, layer: str, name: str) -> TableState | None:
         """The state of ``layer.name`` now, None when there is no such table. Raises as ``Catalog`` says."""
-        looked: Looked = getattr(self._look, "states", {})
         table = TableName(layer, name)
-        found = looked[table] if table in looked else self._read(table)
+        found = self._look.get(table, lambda: self._looked(table))
         if isinstance(found, LakesmithError):
             raise found
         return found
@@ -124,26 +121,23 @@ class RemoteCatalog:
     @contextmanager
     def one_look(self, tables: Iterable[TableName]) -> Iterator[None]:
         """See ``Catalog.one_look``: they are asked for side by side."""
-        before: Looked = getattr(self._look, "states", {})
-        names = [name for name in dict.fromkeys(tables) if name not in before]
-        own = [self.physical(name) for name in names if name not in self._elsewhere]
-        ahead = self._ask(lambda: self._tables.ahead(own))
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            found = pool.map(lambda name: self._looked(name, ahead), names)
-            self._look.states = {**before, **dict(zip(names, found, strict=True))}
-        try:
+        with self._look.one() as known:
+            names = [name for name in dict.fromkeys(tables) if name not in known]
+            own = [self.physical(name) for name in names if name not in self._elsewhere]
+            ahead = self._ask(lambda: self._tables.ahead(own))
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                found = pool.map(lambda name: self._looked(name, ahead), names)
+                known |= zip(names, found, strict=True)
             yield
-        finally:
-            self._look.states = before
 
-    def _looked(self, name: TableName, ahead: Ahead) -> TableState | LakesmithError | None:
+    def _looked(self, name: TableName, ahead: Ahead = NOTHING_AHEAD) -> TableState | LakesmithError | None:
         """Returns a table's state or its error, which is raised when the table is asked for."""
         try:
             return self._read(name, ahead)
         except LakesmithError as error:
             return error
 
-    def _read(self, name: TableName, ahead: Ahead = NOTHING_AHEAD) -> TableState | None:
+    def _read(self, name: TableName, ahead: Ahead) -> TableState | None:
         if (read := self._elsewhere.get(name)) is not None:
             return read()
         key = self._ask(lambda: self._tables.key(self.physical(name)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,7 +12,7 @@ from functools import cached_property, partial
 from typing import Final
 
 from lakesmith import limits
-from lakesmith.cache import Kept
+from lakesmith.cache import Kept, Look
 from lakesmith.catalog.entries import Entry, require_finished
 from lakesmith.catalog.family import foreign_owner
 from lakesmith.catalog.history import resolve_as_of
@@ -26,6 +25,7 @@ from lakesmith.catalog.progress import Progress, find_progress
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem, StateError, UsageError
+from lakesmith.execute.lost_lake import not_recovered
 from lakesmith.plan.external_inputs import no_such_begin
 from lakesmith.plan.facts import SourceFacts, TableFacts
 from lakesmith.plan.steps import Decision, FileIntake, InputRange, Strategy, TableStep, Waiting
@@ -44,8 +44,7 @@ from lakesmith.sources.kafka.broker import topic_state
 from lakesmith.sources.kafka.slices import choose_slices
 from lakesmith.sources.ledger import LedgerStore, LedgerView
 from lakesmith.sources.listing import Listing, list_files
-from lakesmith.sources.moved import RECOVERED, Moved, moved_of
-from lakesmith.sources.objects import object_status
+from lakesmith.sources.moved import Moved, moved_of
 from lakesmith.sources.postgres.position import notes_of
 
 SETTLED_NS: Final = 1_000_000_000
@@ -68,7 +67,7 @@ class Lake:
     catalog: Catalog
     ledgers: LedgerStore
     kept: Kept = field(default_factory=Kept, repr=False, compare=False)
-    _look: threading.local = field(default_factory=threading.local, init=False, repr=False, compare=False)
+    _look: Look = field(default_factory=Look, init=False, repr=False, compare=False)
 
     @classmethod
     def open(cls, project: Project, kept: Kept | None = None) -> Lake:
@@ -88,23 +87,13 @@ class Lake:
     @contextmanager
     def one_look(self, tables: Iterable[TableName]) -> Iterator[None]:
         """Within it these tables are as they were when it began. See ``Catalog.one_look``."""
-        before: dict[TableName, TableFacts] | None = getattr(self._look, "facts", None)
-        self._look.facts = {} if before is None else before
-        try:
-            with self.catalog.one_look(tables):
-                yield
-        finally:
-            self._look.facts = before
+        with self._look.one(), self.catalog.one_look(tables):
+            yield
 
     def facts(self, name: TableName) -> TableFacts:
         """Returns the table's facts, with its ``problem``; within one look, always the same. Raises
         StateError LS513 if a drop or rename is unfinished."""
-        looked: dict[TableName, TableFacts] | None = getattr(self._look, "facts", None)
-        if looked is None:
-            return self._facts(name)
-        if name not in looked:
-            looked[name] = self._facts(name)
-        return looked[name]
+        return self._look.get(name, lambda: self._facts(name))
 
     def _facts(self, name: TableName) -> TableFacts:
         if (external := self._external(name)) is not None:
@@ -119,7 +108,7 @@ class Lake:
                 return TableFacts(problem=away)
             raise
         if state is None:
-            return TableFacts(problem=lost_problem(local, name) if local else self._not_recovered(name))
+            return TableFacts(problem=lost_problem(local, name) if local else self._not_recovered())
         if (
             local
             and not local.has_below(state.metadata_location)
@@ -135,15 +124,8 @@ class Lake:
         except LakesmithError as error:
             return TableFacts(state, problem=error.problems[0])
 
-    def _not_recovered(self, name: TableName) -> Problem | None:
-        """LS529: the table is not built before the lake that was lost is recovered."""
-        target = self.project.target
-        marker = f"{dict(target.catalog).get('warehouse', '').rstrip('/')}/{RECOVERED}"
-        if target.recover_from is None or object_status(marker, target.store) is not None:
-            return None
-        what = f"{name} is not built: the lake of target {target.recover_from} was not recovered here yet"
-        hint = f"lakesmith recover --target {target.name}"
-        return Problem("LS529", what, target.place, "a recovered lake", f"no {marker}", hint)
+    def _not_recovered(self) -> Problem | None:
+        return self._look.get("not recovered", lambda: not_recovered(self.project, self.catalog))
 
     def _has_moved_on(self, location: str) -> bool:
         """See ``has_moved_on``, which is asked again once there is another file beside this one."""

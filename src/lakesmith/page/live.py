@@ -34,7 +34,7 @@ class Access(Protocol):
     def opened(self) -> Opened:
         """See ``api.access.Access``."""
 
-    def one_look(self) -> AbstractContextManager[None]:
+    def one_look(self) -> AbstractContextManager[object]:
         """See ``api.access.Access``."""
 
 

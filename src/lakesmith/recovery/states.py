@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lakesmith.catalog.family import SIDECARS, sidecar_of
-from lakesmith.catalog.lost import Version, last_version, version_of
+from lakesmith.catalog.lost import Version, last_version, record_of, version_of
 from lakesmith.catalog.metadata import json_of
-from lakesmith.catalog.progress import find_progress
 from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import RECORD_TAG, TableState
 from lakesmith.errors import LakesmithError
@@ -61,14 +60,6 @@ class Found:
 
     chosen: dict[TableName, Chosen] = field(default_factory=dict)
     broken: dict[TableName, str] = field(default_factory=dict)
-
-
-def record_of(state: TableState) -> Record | None:
-    try:
-        progress = find_progress(state)
-    except LakesmithError:
-        return None
-    return progress.record if progress else None
 
 
 @dataclass

@@ -9,9 +9,6 @@ from typing import Final
 MOVED: Final = "lakesmith.landing-moved"
 """The property of a sourced table with pairs of folders, as JSON: where files are, and where they were."""
 
-RECOVERED: Final = "lakesmith-recovered.json"
-"""The object in a warehouse that says what was recovered in it. Without it no table is built there."""
-
 Moved = tuple[tuple[str, str], ...]
 """Pairs of folders, each with a slash at its end: where files are now, and where they were."""
 

@@ -1,8 +1,9 @@
 """Which states of tables are recovered from a copy of their bucket, and what becomes of it. No Spark."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,8 @@ from pyiceberg.catalog import load_catalog
 import lakesmith
 import s3_server
 from buckets import current, make_replica, replicate
+from lakesmith.catalog.family import PROJECT
+from lakesmith.catalog.record import SUMMARY_KEY
 from lakesmith.errors import EnvironmentProblem, StateError
 from lakesmith.execute import faults
 
@@ -20,6 +23,7 @@ source:
   files: {path: "${vars.landing}/orders/", pattern: "*.csv"}
 columns: {id: bigint}
 """
+PUBLISHED = {SUMMARY_KEY: "{}"}
 
 
 class Shop:
@@ -32,8 +36,8 @@ class Shop:
         self.prefix = self.bucket.replace("-", "_") + "_"
         self.catalog: Any = load_catalog("lake", **s3.glue(f"s3://{self.bucket}/wh"))
         self.catalog.create_namespace(f"{self.prefix}bronze")
-        schema = pa.schema([("id", pa.int64())])
-        self.table = self.catalog.create_table(f"{self.prefix}bronze.orders", schema)
+        schema, of_project = pa.schema([("id", pa.int64())]), {PROJECT: "shop"}
+        self.table = self.catalog.create_table(f"{self.prefix}bronze.orders", schema, properties=of_project)
         (root / "tables/bronze").mkdir(parents=True)
         (root / "tables/bronze/orders.yaml").write_text(ORDERS)
         lost = self._target(self.bucket, self.prefix)
@@ -52,11 +56,22 @@ class Shop:
             "namespaces": {"prefix": prefix},
         }
 
-    def append(self, *ids: int) -> None:
-        self.table.append(pa.table({"id": pa.array(ids, pa.int64())}))
+    def append(self, *ids: int, summary: Mapping[str, str] = MappingProxyType({})) -> None:
+        rows = pa.table({"id": pa.array(ids, pa.int64())})
+        self.table.append(rows, snapshot_properties=dict(summary))
+
+    def codes(self, target: str = "lost") -> set[str]:
+        """The codes of the problems that keep tables from being built."""
+        tables = lakesmith.open(self.root, target=target).plan().to_dict()["tables"]
+        return {each["problem"]["code"] for each in tables if "problem" in each}
 
     def replicate(self, leaving: frozenset[str] = frozenset()) -> None:
         replicate(self.client, self.bucket, self.copy, leaving)
+
+    def forget(self) -> None:
+        """Takes the tables and their database out of the catalog."""
+        self.catalog.drop_table(f"{self.prefix}bronze.orders")
+        self.catalog.drop_namespace(f"{self.prefix}bronze")
 
     def cut_off(self) -> None:
         self.client.delete_bucket_replication(Bucket=self.bucket)
@@ -76,6 +91,10 @@ class Shop:
 
     def keys(self, word: str) -> list[str]:
         return sorted(key for key in current(self.client, self.bucket) if word in key)
+
+
+def fail() -> None:
+    raise RuntimeError
 
 
 @pytest.fixture
@@ -111,9 +130,9 @@ def test_nothing_is_built_before_the_recovery(shop: Shop) -> None:
     shop.append(1)
     shop.replicate()
     shop.cut_off()
-    assert "LS529" in str(lakesmith.open(shop.root, target="standby").plan().to_dict())
+    assert shop.codes("standby") == {"LS529"}
     shop.recover().apply()
-    assert "LS529" not in str(lakesmith.open(shop.root, target="standby").plan().to_dict())
+    assert "LS529" not in shop.codes("standby")
 
 
 def test_a_state_that_lacks_a_file_is_not_taken(shop: Shop) -> None:
@@ -159,10 +178,6 @@ def test_a_recovery_that_was_stopped_goes_on(shop: Shop) -> None:
     shop.append(1)
     shop.replicate()
     shop.cut_off()
-
-    def fail() -> None:
-        raise RuntimeError
-
     faults.arrange("recover-table", fail)
     with pytest.raises(RuntimeError):
         shop.recover().apply()
@@ -177,6 +192,59 @@ def test_entries_of_a_lost_catalog_come_back(shop: Shop) -> None:
     shop.catalog.drop_table(f"{shop.prefix}bronze.orders")
     done = shop.recover("lost").apply()
     assert (done.files, shop.ids(shop.prefix)) == (0, [1, 2])
+
+
+def test_no_lake_is_begun_over_one_that_the_catalog_has_lost(shop: Shop) -> None:
+    assert shop.codes() == set()
+    shop.append(1, summary=PUBLISHED)
+    shop.forget()
+    plan = str(lakesmith.open(shop.root, target="lost").plan().to_dict())
+    assert shop.codes() == {"LS512"}
+    assert "'lakesmith recover --target lost'" in plan
+    with pytest.raises(lakesmith.RunFailed):
+        lakesmith.open(shop.root, target="lost").run()
+    assert shop.catalog.list_tables(f"{shop.prefix}lakesmith") == [(f"{shop.prefix}lakesmith", "lease__shop")]
+    shop.recover("lost").apply()
+    assert shop.ids(shop.prefix) == [1]
+    assert "LS512" not in shop.codes()
+
+
+def test_a_recovery_of_entries_that_was_stopped_is_ended_first(shop: Shop) -> None:
+    shop.append(1, summary=PUBLISHED)
+    shop.forget()
+    faults.arrange("recover-table", fail)
+    with pytest.raises(RuntimeError):
+        shop.recover("lost").apply()
+    faults.clear()
+    assert shop.codes() == {"LS529"}
+    shop.recover("lost").apply()
+    assert (shop.ids(shop.prefix), shop.codes() & {"LS512", "LS529"}) == ([1], set())
+
+
+@pytest.mark.parametrize("case", ["never published", "of another project", "dropped beside another"])
+def test_files_that_are_no_lost_lake(shop: Shop, case: str) -> None:
+    shop.append(1, summary={} if case == "never published" else PUBLISHED)
+    if case == "of another project":
+        with shop.table.transaction() as changed:
+            changed.set_properties({PROJECT: "till"})
+    if case == "dropped beside another":
+        (shop.root / "tables/bronze/other.yaml").write_text(ORDERS)
+        shop.catalog.create_table(f"{shop.prefix}bronze.other", shop.table.schema())
+    shop.catalog.drop_table(f"{shop.prefix}bronze.orders")
+    assert "LS512" not in shop.codes()
+
+
+def test_a_table_without_a_whole_state_is_built_after_the_recovery(shop: Shop) -> None:
+    shop.append(1, summary=PUBLISHED)
+    shop.forget()
+    for key in shop.keys("/metadata/"):
+        if not key.endswith(".metadata.json") or "/00000-" in key:
+            shop.client.delete_object(Bucket=shop.bucket, Key=key)
+    assert shop.codes() == {"LS512"}
+    change = shop.recover("lost")
+    assert [str(name) for name, _ in change.preview.broken] == ["bronze.orders"]
+    change.apply()
+    assert shop.codes() == set()
 
 
 def test_an_embedded_lake_has_another_way(shop: Shop) -> None:

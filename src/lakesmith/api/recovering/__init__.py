@@ -15,6 +15,7 @@ from lakesmith.catalog.family import SIDECARS, sidecar_of
 from lakesmith.catalog.progress import most_live_rows
 from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.errors import EnvironmentProblem, ProjectError, StateError
+from lakesmith.execute.lost_lake import RECOVERED
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.relocate import Paths
 from lakesmith.project.definitions import (
@@ -31,7 +32,7 @@ from lakesmith.recovery.objects import Warehouse
 from lakesmith.recovery.recover import Recovery
 from lakesmith.recovery.states import Chosen, Found, choose
 from lakesmith.recovery.versions import replicas_of
-from lakesmith.sources.moved import RECOVERED, Moved
+from lakesmith.sources.moved import Moved
 from lakesmith.sources.objects import bucket_and_key, client_of
 
 
@@ -229,7 +230,8 @@ def _described(chosen: Chosen) -> RecoveredTable:
 
 
 def _recover(plan: _Plan, on_event: Callable[[str], None]) -> Recovered:
-    begun = time.monotonic()
+    begun, marker = time.monotonic(), f"{plan.warehouse.path}/{RECOVERED}"
+    plan.warehouse.write(marker, b"")
     recovery = Recovery(plan.warehouse, plan.paths, plan.catalog.register)
     for table in plan.own:
         # A table without its sidecars would be read wrongly: they come first, and a killed recovery goes on.
@@ -241,8 +243,7 @@ def _recover(plan: _Plan, on_event: Callable[[str], None]) -> Recovered:
             on_event(f"{name}: recovered")
     preview = plan.preview()
     said = json.dumps({**preview.to_dict(), "at": datetime.now(UTC).isoformat(timespec="seconds")})
-    if plan.opened.project.target.recover_from is not None:
-        plan.warehouse.write(f"{plan.warehouse.path}/{RECOVERED}", said.encode())
+    plan.warehouse.write(marker, said.encode())
     return replace(preview, files=recovery.files, seconds=round(time.monotonic() - begun, 3))
 
 
