@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import lakesmith
+from lakesmith.api.lakehouse import Lakehouse
 from lakesmith.page.server import Ui
 
 PICTURES = Path(__file__).resolve().parents[1] / "build/pictures"
@@ -72,7 +72,7 @@ class Served:
 @contextmanager
 def served(root: Path, may_change: bool = False) -> Iterator[Served]:
     """Serves a project's page at a free port."""
-    ui = lakesmith.open(root).ui(port=0)
+    ui = Lakehouse(root).ui(port=0)
     ui.may_change = may_change
     thread = threading.Thread(target=ui.keep, daemon=True)
     thread.start()

@@ -19,7 +19,7 @@ from lakesmith.api.results import Change, P, R
 from lakesmith.api.words import duration
 from lakesmith.cache import Look
 from lakesmith.catalog.lock import ProjectLock
-from lakesmith.errors import Problem
+from lakesmith.errors import Problem, ProjectError
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener
 from lakesmith.execute.opened import KeptProject, Opened, read_project
@@ -154,7 +154,7 @@ class Access:
         self.is_named = Path(folder) != Path()
         """Whether the caller named a folder: the current one need not be a project."""
         self.project: Project | None = None
-        """The project as it was last read, for its secrets and logs."""
+        """The project as it was last read, for its secrets and logs; a kept one, too, that is broken."""
         self._kept = KeptProject(self.folder, target) if self.host.keeps_project else None
         self._look = Look()
         self._given = given
@@ -185,12 +185,16 @@ class Access:
         return self._look.get("opened", self._opened)
 
     def _opened(self) -> Opened:
-        if self._kept is None:
-            opened = read_project(self.folder, self.target)
-        else:
-            opened = self._kept.opened() if self._look.known is None else self._kept.opened_or_before()
+        opened = read_project(self.folder, self.target) if self._kept is None else self._read(self._kept)
         self.project = opened.project
         return opened
+
+    def _read(self, kept: KeptProject) -> Opened:
+        try:
+            return kept.opened() if self._look.known is None else kept.opened_or_before()
+        except ProjectError:
+            self.project = kept.broken
+            raise
 
     def one_look(self) -> AbstractContextManager[object]:
         """Makes ``opened`` answer, in this thread, with what it returns first. A kept project that was broken

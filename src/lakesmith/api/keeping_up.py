@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lakesmith.api.access import Access, Host
 from lakesmith.api.words import ago, count, iso, size
 from lakesmith.catalog.history import account_in_words
+from lakesmith.errors import ProjectError
 from lakesmith.page.server import Ui
 from lakesmith.project.definitions import Project
 from lakesmith.project.files import scratch_folder
@@ -127,8 +128,9 @@ def ui(
 ) -> Ui:
     from lakesmith.api.lakehouse import Lakehouse
 
-    options = page_options(access.opened().project, port, host, allow_hosts, tls)
     lake = Lakehouse(access.folder, access.target, host=Host(keeps_project=True))
+    access.project = _to_show(lake.access)
+    options = page_options(access.project, port, host, allow_hosts, tls)
     words: dict[str, Callable[..., str]] = {
         "count": count,
         "ago": ago,
@@ -138,9 +140,21 @@ def ui(
     }
 
     def project() -> Project | None:
-        return lake.access.project or access.project
+        return lake.access.project
 
     return Ui(lake, scratch_folder(access.folder), options, words, project, may_change)
+
+
+def _to_show(access: Access) -> Project:
+    """Returns the project; of a broken one, whose problems the page shows, what can be read of it. Raises
+    ProjectError LS119, LS120 if there is no project, or no such target."""
+    try:
+        return access.opened().project
+    except ProjectError as error:
+        codes = {each.code for each in error.problems}
+        if access.project is None or "LS119" in codes or (access.target is not None and "LS120" in codes):
+            raise
+        return access.project
 
 
 def stop(access: Access) -> Stopped:

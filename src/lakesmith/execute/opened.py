@@ -14,7 +14,7 @@ from lakesmith.cache import Kept
 from lakesmith.errors import Problem, ProjectError, UsageError, listed
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import SETTLED_NS, Lake
-from lakesmith.graph.graph import Graph, load, select
+from lakesmith.graph.graph import Graph, load, load_project, select
 from lakesmith.project.definitions import Project, TableName
 from lakesmith.project.files import FolderFiles
 
@@ -140,6 +140,8 @@ class KeptProject:
         self._root, self._target = root.resolve(), target
         self._read: _Read | None = None
         self._good: _Read | None = None
+        self.broken: Project | None = None
+        """What could be read of the project when it was found broken: how its page is served, its secrets."""
 
     def opened(self) -> Opened:
         """Returns the project and a new look at its lake. Raises ProjectError with every problem found."""
@@ -171,6 +173,7 @@ class KeptProject:
             found = load(self._root, self._target, files=files)
         except ProjectError as error:
             found = error
+            self.broken = load_project(self._root, self._target, files=files).project
         names = tuple(sorted(files.asked))
         seen = self._seen(paths, names)
         # A file that may have changed while it was read is read again the next time.

@@ -247,15 +247,25 @@ def load(
     Raises:
         ProjectError: with every problem, sorted by place: those of ``parse_project``, LS130 to LS136.
     """
-    folder = scratch_folder(root.absolute()) / CACHE
-    loaded = load_cached(files or FolderFiles(root.absolute()), target, environ, folder)
-    cache = AnalysisCache(folder)
+    loaded = load_project(root, target, environ, files)
+    cache = AnalysisCache(scratch_folder(root.absolute()) / CACHE)
     analysed = analyse_queries(loaded.project, cache.analyse)
     problems = (*loaded.problems, *graph_problems(loaded, analysed))
     if problems:
         raise ProjectError(sorted_problems(problems))
     cache.save()
     return loaded.project, build_graph(loaded.project, analysed.analyses)
+
+
+def load_project(
+    root: Path,
+    target: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+    files: ProjectFiles | None = None,
+) -> LoadedProject:
+    """Returns the project without the graph of its tables; a broken one as far as it can be read."""
+    folder = scratch_folder(root.absolute()) / CACHE
+    return load_cached(files or FolderFiles(root.absolute()), target, environ, folder)
 
 
 def graph_problems(loaded: LoadedProject, analysed: Analysed) -> tuple[Problem, ...]:

@@ -260,7 +260,7 @@ class Pages:
     def page(self, template: str, values: Mapping[str, Any], version: str, status: int = 200) -> Response:
         """A page, made of a template and its values."""
         project = self.project()
-        known: dict[str, Any] = {"version": version, "project": project.name if project else "lakesmith"}
+        known: dict[str, Any] = {"version": version, "project": name_of(project)}
         known |= {"show": "", "period": "", "may_change": self.may_change, "doing": self.watch.doing()}
         known |= {"follows": "state", "broken": self._broken(), "problems": (), **values}
         return HTMLResponse(self.templates.get_template(template).render(known), status)
@@ -298,6 +298,11 @@ class Pages:
     def _secrets(self) -> tuple[str, ...]:
         project = self.project()
         return project.secrets if project else ()
+
+
+def name_of(project: Project | None) -> str:
+    """Returns the name of a project; of one whose name cannot be read, that of the program."""
+    return (project.name if project else "") or "lakesmith"
 
 
 def wrong_with(status: TableStatus, state_dir: Path) -> list[Finding]:

@@ -9,6 +9,7 @@ import os
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
@@ -40,12 +41,6 @@ HEADERS: Final = {
     "cache-control": "no-store",
 }
 """The headers of every answer."""
-_LOGIN: Final = (
-    "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-    f"<title>Sign in to lakesmith</title><style>{_STYLE}</style><main><h1>Sign in</h1>"
-    "<p>In the project's folder, run this command and open the link that it prints:</p>"
-    "<pre>lakesmith ui --link</pre></main></html>"
-)
 
 
 def token_in(state_dir: Path) -> str:
@@ -70,7 +65,7 @@ class Guard:
     """An ASGI application that lets a request pass to ``app`` if it names this machine and has the token.
 
     The cookie has the port in its name, for browsers send cookies to every port of a machine. ``names``: the
-    other names that a request may have; ``is_secure``: browsers come over HTTPS.
+    other names that a request may have; ``is_secure``: browsers come over HTTPS; ``project``: its name.
     """
 
     app: App
@@ -78,6 +73,7 @@ class Guard:
     port: int
     names: frozenset[str] = frozenset()
     is_secure: bool = False
+    project: Callable[[], str] = lambda: "lakesmith"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -97,7 +93,7 @@ class Guard:
         elif reads and (given := dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token")):
             await self._exchange(scope, given, send)
         elif not self._knows(scope, headers.get(b"authorization", b"")):
-            await _say(send, 401, _LOGIN)
+            await _say(send, 401, _login(self.project()))
         elif not reads and not is_ours(scope):
             await _say(send, 403, "the form was sent from another page: nothing was done")
         else:
@@ -112,7 +108,7 @@ class Guard:
     async def _exchange(self, scope: Scope, given: str, send: Send) -> None:
         """Sends the browser to the same page without the token, which so stays in no history."""
         if not _is_same(given.encode("utf-8", "replace"), self.token.encode()):
-            await _say(send, 401, _LOGIN)
+            await _say(send, 401, _login(self.project()))
             return
         query = parse_qsl(scope["query_string"].decode("latin-1"))
         rest = urlencode([(name, value) for name, value in query if name != "token"])
@@ -134,6 +130,17 @@ class Guard:
             if header == b"cookie"
             for each_name, _, each_value in (each.partition(b"=") for each in text.split(b";"))
         )
+
+
+def _login(project: str) -> str:
+    """Returns the page that says how to sign in."""
+    name = escape(project)
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<title>Sign in to {name}</title><style>{_STYLE}</style><main><h1>Sign in to {name}</h1>"
+        "<p>In the project's folder, run this command and open the link that it prints:</p>"
+        "<pre>lakesmith ui --link</pre></main></html>"
+    )
 
 
 def is_here(host: bytes, names: frozenset[str] = frozenset()) -> bool:

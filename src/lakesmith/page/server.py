@@ -102,14 +102,21 @@ class Ui:
     async def _serve(self, opened: list[socket.socket], ready: Callable[[], None]) -> None:
         import uvicorn
 
-        from lakesmith.page.app import Pages
+        from lakesmith.page.app import Pages, name_of
         from lakesmith.page.live import Watch
 
         watch = Watch(self._lake.folder, self._lake.access)
         pages = Pages(self._lake, watch, self._words, self._project, self._ended.is_set, self.may_change)
         names, tls = frozenset(self._options.names), self._options.tls
         config = uvicorn.Config(
-            Guard(pages.app(), token_in(self._state_dir), self.port, names, is_secure=tls is not None),
+            Guard(
+                pages.app(),
+                token_in(self._state_dir),
+                self.port,
+                names,
+                tls is not None,
+                lambda: name_of(self._project()),
+            ),
             log_level="error",
             access_log=False,
             server_header=False,

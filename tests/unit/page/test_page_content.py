@@ -16,7 +16,9 @@ import pytest
 
 import lakesmith
 from lakesmith.alerts.findings import seen_in_tables
+from lakesmith.api.lakehouse import Lakehouse
 from lakesmith.catalog.lock import ProjectLock
+from lakesmith.errors import LakesmithError
 from lakesmith.execute.findings import Kind
 from lakesmith.journal.lines import Journal
 from lakesmith.page.app import drawn_tables, in_words, middle
@@ -119,6 +121,47 @@ def test_a_broken_project_says_what_is_wrong_with_it(tmp_path: Path) -> None:
         (tmp_path / "lakesmith.yaml").write_text("name: shop\ntargts: {}\n")
         found = page.get("/")
         assert "targts" in found.text and "lakesmith.yaml:2" in found.text
+
+
+def test_a_project_that_is_broken_from_the_start_is_shown_and_recovers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIDDEN", "s3cret-word")
+    files = {
+        "lakesmith.yaml": "name: shop\ntargets: {local: {vars: {hidden: '${HIDDEN}'}}}\n",
+        "tables/bronze/orders.yaml": "source: {files: {path: landing, frmat: csv}}\n",
+        "tables/gold/sums.sql": "SELECT nothing FROM bronze.ordres WHERE name = '${vars.hidden}'\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with served(tmp_path) as page:
+        for path in ("/", "/t/bronze.orders", "/query", "/event", "/activity", "/t/gold.sums/rows"):
+            found = page.get(path)
+            assert found.status in (200, 503) and "s3cret-word" not in found.text
+            if path != "/activity":
+                assert "tables/bronze/orders.yaml:1" in found.text and "bronze.ordres" in found.text
+        assert "expected: one of path, format" in found.text and "→ did you mean format?" in found.text
+        assert "Sign in to shop" in page.ask("/").text
+        (tmp_path / "lakesmith.yaml").write_text("name: [\n")
+        assert "lakesmith.yaml:" in page.get("/").text and "Sign in to lakesmith" in page.ask("/").text
+        (tmp_path / "lakesmith.yaml").write_text(files["lakesmith.yaml"])
+        (tmp_path / "tables/bronze/orders.yaml").write_text(
+            "source: {files: {path: landing, format: csv}}\ncolumns: {id: bigint}\n"
+        )
+        assert "orders.yaml" not in page.get("/").text and "bronze.ordres" in page.get("/").text
+        (tmp_path / "tables/gold/sums.sql").write_text("SELECT id FROM bronze.orders\n")
+        assert "node-gold.sums" in page.get("/").text
+
+
+def test_the_page_of_no_project_and_of_no_target_does_not_begin(tmp_path: Path) -> None:
+    with pytest.raises(LakesmithError, match="LS119"):
+        Lakehouse(tmp_path).ui(port=0)
+    (tmp_path / "lakesmith.yaml").write_text("name: shop\nno: 1\n")
+    assert Lakehouse(tmp_path).ui(port=0).link
+    (tmp_path / "lakesmith.yaml").write_text("name: shop\n")
+    with pytest.raises(LakesmithError, match="LS120"):
+        Lakehouse(tmp_path, "prod").ui(port=0)
 
 
 def test_a_lake_stays_readable_while_its_project_is_broken(tmp_path: Path) -> None:
