@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from py4j.clientserver import FinalizerWorker
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.execute import faults
@@ -151,7 +153,11 @@ def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
     )
     started = start_session(settings)
     yield started.result()
+    frees = [thread for thread in threading.enumerate() if isinstance(thread, FinalizerWorker)]
     started.stop()
+    assert frees, (
+        "a test ended the thread that frees Java's objects: the heap filled up, all after it was slow"
+    )
 
 
 @pytest.fixture(scope="session")

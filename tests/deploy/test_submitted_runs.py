@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -104,7 +105,8 @@ def test_an_interrupt_asks_whether_to_cancel(
     def interrupted(_seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(work.time, "sleep", interrupted)
+    # Not ``time.sleep`` itself: that ends threads which sleep, as the one that frees Java's objects.
+    monkeypatch.setattr(work, "time", SimpleNamespace(sleep=interrupted))
     monkeypatch.setattr(submit, "asks", lambda: True)
     monkeypatch.setattr(submit.typer, "confirm", lambda text: asked.append(text) or answer)
     code, out, err = call("run", "--submit")
