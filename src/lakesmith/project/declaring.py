@@ -26,6 +26,9 @@ _BYTES: Final = {
     **{unit: 1000**power for power, unit in enumerate(("kb", "mb", "gb", "tb"), 1)},
     **{unit: 1024**power for power, unit in enumerate(("kib", "mib", "gib", "tib"), 1)},
 }
+_TIMES: Final = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
+_SIZES: Final = {"GB": 1000**3, "GiB": 1024**3, "MB": 1000**2, "MiB": 1024**2, "KB": 1000, "KiB": 1024, "B": 1}
+"""Units in which durations and sizes are shown."""
 
 
 def seconds(text: str) -> float:
@@ -180,13 +183,34 @@ def all_settings(kind: type) -> dict[str, tuple[type, Setting]]:
 
 
 def value_of(definition: Any, key: str) -> Any:
-    """Returns the value of a setting in a definition, or in a part of it; None for an unknown one."""
+    """Returns the value of a setting in a definition, or in a part of it, as people write it: ``6 hours``. Of
+    a value that has settings, those that are not as by default. None for an unknown setting."""
     parts = (getattr(definition, each.name) for each in fields(definition))
     for holder in (definition, *(part for part in parts if is_dataclass(part))):
         for name, declared in settings_of(type(holder)).items():
             if declared.key == key:
-                return getattr(holder, name)
+                return _in_words(getattr(holder, name), declared.read)
     return None
+
+
+def _in_words(value: Any, read: Read | None) -> Any:
+    parse = read.args[0] if isinstance(read, partial) and read.func is _amount else None
+    if parse is not None and value:
+        units = _TIMES if parse is seconds else _SIZES
+        number, unit = min((value / one, unit) for unit, one in units.items() if value % one == 0 or one == 1)
+        return f"{number:g} {unit}{'s' if parse is seconds and number != 1 else ''}"
+    if not is_dataclass(value) or not (own := settings_of(type(value))):
+        return value
+    usual = {each.name: each.default for each in fields(value)}
+    given = ((each, getattr(value, name)) for name, each in own.items() if getattr(value, name) != usual[name])
+    return f"{{{', '.join(f'{each.key}: {_flat(_in_words(one, each.read))}' for each, one in given)}}}"
+
+
+def _flat(value: Any) -> str:
+    """Returns a value inside another one, as YAML has it on one line."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_flat, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def doc_of(kind: type, name: str) -> str:

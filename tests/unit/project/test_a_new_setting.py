@@ -51,7 +51,7 @@ def test_it_is_read_from_the_nearest_file() -> None:
     assert (table.grain, table.patience_seconds) == ("hour", 300.0)
     assert settings_of(table)[-2:] == [
         ("grain", "hour", "tables/_defaults.yaml:1"),
-        ("patience", "300.0", "tables/silver/prices.yaml:2"),
+        ("patience", "5 minutes", "tables/silver/prices.yaml:2"),
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from lakesmith.api.explaining import settings_of
 from lakesmith.project.definitions import FileOrder, Maintenance, Orphans, Schedule, TableName
 from lakesmith.project.loaded import LoadedProject
 from lakesmith.project.loader import parse_project
@@ -83,3 +84,11 @@ def test_the_columns_of_a_folder_do_not_concern_a_table_that_packs() -> None:
 def test_what_is_wrong_is_told_with_its_line(written: str, line: str) -> None:
     found = read({"tables/bronze/orders.yaml": ORDERS + f"maintain: {{{written}}}\n"})
     assert [problem.lines()[0][: len(line)] for problem in found.problems] == [line]
+
+
+def test_explain_shows_durations_and_sizes_as_people_write_them() -> None:
+    text = "freshness: 6h\nmaintain: {target_file_size: 64 MB, orphans: {remove: true}}\n"
+    table = read({"tables/bronze/orders.yaml": ORDERS.replace("csv", "csv, min_age: 1.5 h") + text})
+    shown = {name: value for name, value, _ in settings_of(table.project.tables[0])}
+    assert shown["freshness"] == "6 hours" and shown["source.files.min_age"] == "90 minutes"
+    assert shown["maintain"] == "{target_file_size: 64 MB, orphans: {remove: true}}"
