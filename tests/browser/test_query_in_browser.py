@@ -120,6 +120,25 @@ def test_results_are_tables_and_charts(small: Served, opened: Open, scheme: str)
     look("open")
 
 
+def test_the_list_of_tables_is_filtered(small: Served, opened: Open) -> None:
+    page = opened(small, "/query")
+    tables, shown = page.locator("#names [data-table]"), page.locator("#names [data-table]:visible")
+    whole = tables.count()
+    page.fill("#filter", "SILVER")
+    assert 0 < shown.count() < whole
+    assert all("silver" in each for each in shown.all_inner_texts())
+    assert page.inner_text("#filtered") == f"{shown.count()} found"
+    page.fill("#filter", "part id")
+    found = page.locator("#names [data-column]:visible").evaluate_all(
+        "all => all.map(each => each.dataset.column)"
+    )
+    assert set(found) == {"id"} and len(found) == shown.count()
+    page.fill("#filter", "nothing like it")
+    assert shown.count() == 0 and page.inner_text("#filtered") == "0 found"
+    page.fill("#filter", "")
+    assert shown.count() == whole and page.inner_text("#filtered") == ""
+
+
 def test_an_error_is_shown_with_its_place(small: Served, opened: Open) -> None:
     page = opened(small, "/query")
     _run(page, "SELECT id\nFROM silver.part_0\nWHERE (id > 1", ".finding.error")

@@ -114,7 +114,7 @@ def of_state(
     """Yields the findings of a table's rows: they are stale, or so many are in quarantine."""
     name = str(table.name)
     if (words := _stale(table, state, now_ms)) is not None:
-        hint = f"lakesmith status +{name} shows where new rows are missing"
+        hint = f"lakesmith status +{name}"
         yield Finding(Kind.STALE, words, name, hint=hint)
     if quarantined:
         yield of_quarantine(name, quarantined, table.quarantine_limit)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,7 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Protocol
-from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.applications import Starlette
@@ -26,13 +23,14 @@ from lakesmith.execute.findings import Finding, Kind
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.status import TableStatus
 from lakesmith.journal.reading import with_failures
-from lakesmith.page import actions, activity, differences, rows
+from lakesmith.page import actions, activity, differences, rows, texts
 from lakesmith.page.column_facts import columns_of_table
 from lakesmith.page.event import EventPage
 from lakesmith.page.jobs import Jobs
 from lakesmith.page.layout import Layout, layout
+from lakesmith.page.listing import listing, state_of
 from lakesmith.page.live import Watch, stream
-from lakesmith.page.overview import PERIODS, Flow, Overview, TableOverview, findings_of
+from lakesmith.page.overview import PERIODS, Overview, TableOverview, findings_of
 from lakesmith.page.past_lake import past_overview
 from lakesmith.page.quality import reasons_of, rules_of
 from lakesmith.page.query.engine import Engine
@@ -44,14 +42,11 @@ from lakesmith.serve.state import read_state
 
 WHOLE_BELOW: Final = 60
 """A graph of fewer tables is drawn whole; of a larger one first a table with its neighbours."""
-LISTED: Final = 200
-"""Tables in a part of the list."""
 _BATCHES: Final = 30
 _BAD_ROWS: Final = 20
 _FILES: Final = 20
 _PAGES: Final = 64
 """Pages that are kept as they were made."""
-_NUMBERS: Final = re.compile(r"([0-9]+)")
 _HERE: Final = Path(__file__).parent
 
 
@@ -133,12 +128,13 @@ class Pages:
         self.templates.filters |= {
             **self.words,
             **now,
-            "flow": in_words,
-            "middle": middle,
-            "path": path_of,
+            "flow": texts.in_words,
+            "middle": texts.middle,
+            "path": texts.path_of,
+            "advice": texts.advice,
             "step": actions.step_of,
             "moved": activity.moved,
-            "address": address,
+            "address": texts.address,
         }
 
     def app(self) -> Starlette:
@@ -195,18 +191,12 @@ class Pages:
             found, request.query_params.get("focus"), request.query_params.get("whole")
         )
         values = {"lake": found, "show": " ".join(show), "period": period, "focus": focus, "drawn": drawn}
-        values |= {"as_of": as_of}
-        states = Counter(each.status.standing.value for each in found.tables)
-        state = request.query_params.get("state", "") if not as_of else ""
-        values |= {"states": states, "state": state if state in states else ""}
-        kept = [each for each in found.tables if each.status.standing.value == state or state not in states]
-        listed, part, parts = part_of(kept, request.query_params.get("part", "1"))
+        values |= {"as_of": as_of, "list": listing(found, request.query_params, bool(as_of))}
         graph = graph_of(drawn)
         into: dict[str, list[tuple[str, Sequence[tuple[float, float]]]]] = {each.name: [] for each in drawn}
         for (begin, end), points in graph.lines.items():
             into[end].append((begin, points))
-        places = {"graph": graph, "into": into, "layers": layers_of(listed), "part": part, "parts": parts}
-        return self.page("lake.html", {**values, **places}, version)
+        return self.page("lake.html", {**values, "graph": graph, "into": into}, version)
 
     def show_table(self, request: Request) -> Response:
         """A table: its standing, batches, columns, definition, bad rows, files and rules."""
@@ -217,11 +207,13 @@ class Pages:
             opened: Opened = self.lake.access.opened()
             columns, dropped = columns_of_table(opened, table)
             history = self.lake.history(name, limit=_BATCHES)
+            wrong = wrong_with(table.status, opened.project.state_dir)
             values = {
                 "columns": columns,
                 "dropped": dropped,
                 "table": table,
-                "wrong": wrong_with(table.status, opened.project.state_dir),
+                "wrong": wrong,
+                "state": state_of(table.status, wrong),
                 "offered": actions.offered(self, table.status),
                 "paused": name in Orders(opened.project.state_dir).paused(),
                 "jobs": [each for each in self.jobs if each.table == name and each.is_recent],
@@ -331,14 +323,6 @@ def drawn_tables(
     return focus, tuple(each for each in found.tables if each.name in near)
 
 
-def part_of(tables: Sequence[TableOverview], asked: str) -> tuple[Sequence[TableOverview], int, int]:
-    """Returns a part of the list of tables, in the order of layers, with its number and that of all parts."""
-    ordered = [each for layer in layers_of(tables).values() for each in layer]
-    parts = max(1, -(-len(ordered) // LISTED))
-    part = min(max(1, int(asked)), parts) if asked.isascii() and asked.isdecimal() and len(asked) < 9 else 1
-    return ordered[(part - 1) * LISTED : part * LISTED], part, parts
-
-
 def graph_of(tables: Sequence[TableOverview]) -> Layout:
     """Returns the places of tables and of the lines between them."""
     return _placed(tuple((each.name, each.inputs) for each in tables))
@@ -350,20 +334,6 @@ def _placed(tables: tuple[tuple[str, tuple[str, ...]], ...]) -> Layout:
     return layout([name for name, _ in tables], lines)
 
 
-def layers_of(tables: Sequence[TableOverview]) -> dict[str, list[TableOverview]]:
-    """Returns the tables by layer, layers in the order in which they come first; ``t_2`` before ``t_10``."""
-    found: dict[str, list[TableOverview]] = {}
-    for each in tables:
-        found.setdefault(each.status.name.layer, []).append(each)
-    for layer in found.values():
-        layer.sort(key=_by_numbers)
-    return found
-
-
-def _by_numbers(table: TableOverview) -> list[str | int]:
-    return [int(part) if at % 2 else part for at, part in enumerate(_NUMBERS.split(table.name))]
-
-
 def written(explained: Any, root: Path, secrets: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yields the files of a table's definition, with their texts as written and without secrets."""
     definition = explained.table
@@ -373,37 +343,3 @@ def written(explained: Any, root: Path, secrets: Sequence[str]) -> Iterator[tupl
         path = (root / file).resolve()
         if path.is_relative_to(root.resolve()) and path.is_file():
             yield file, redacted(path.read_text(encoding="utf-8", errors="replace"), secrets)
-
-
-def in_words(flow: Flow | None) -> str:
-    """Returns ``+1,200``; ``changed`` where rows were changed, which commits do not count."""
-    if flow is None or (flow.is_exact and not flow.rows):
-        return ""
-    if not flow.is_exact:
-        return f"≥{flow.rows:,}" if flow.rows else "changed"
-    return f"+{flow.rows:,}"
-
-
-def middle(text: str, most: int) -> str:
-    """Returns a text of at most ``most`` characters: long names of tables differ at their ends."""
-    head = (most - 1) // 3
-    return text if len(text) <= most else f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
-
-
-def path_of(points: Sequence[tuple[float, float]]) -> str:
-    """Returns a line through points as SVG's path: curves between ranks, level across one."""
-    (x, y), *rest = points
-    text = f"M{x:.1f} {y:.1f}"
-    for number, (to_x, to_y) in enumerate(rest):
-        half = (x + to_x) / 2
-        level = f"L{to_x:.1f} {to_y:.1f}"
-        curve = f"C{half:.1f} {y:.1f} {half:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}"
-        text += curve if number % 2 == 0 else level
-        x, y = to_x, to_y
-    return text
-
-
-def address(values: Mapping[str, Any], path: str = "/") -> str:
-    """Returns a path with those of the values that are set as its query."""
-    given = {name: value for name, value in values.items() if value}
-    return quote(path) + (f"?{urlencode(given)}" if given else "")

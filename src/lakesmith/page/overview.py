@@ -8,7 +8,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from lakesmith.catalog.lock import Holder, noted_holder
-from lakesmith.catalog.progress import Reason, append_only_since, find_progress, live_rows, published_records
+from lakesmith.catalog.progress import (
+    Reason,
+    append_only_since,
+    find_progress,
+    last_change_ms,
+    live_rows,
+    published_records,
+)
 from lakesmith.catalog.record import Pin, Record
 from lakesmith.catalog.state import RECORD_TAG, Snapshot, TableState
 from lakesmith.errors import LakesmithError
@@ -20,6 +27,7 @@ from lakesmith.execute.refresh import Refresh, refresh_of
 from lakesmith.execute.status import InputChange, Standing, TableStatus, statuses
 from lakesmith.journal.reading import with_failures
 from lakesmith.plan.maintenance import signs
+from lakesmith.project.declaring import value_of
 from lakesmith.project.definitions import Severity, TableName
 from lakesmith.serve.orders import Orders
 from lakesmith.serve.state import UpState, is_alive, is_here, read_state
@@ -48,7 +56,9 @@ Flows = Mapping[str, Mapping[str, Flow]]
 
 @dataclass(frozen=True, slots=True)
 class TableOverview:
-    """A table with its status, how it is refreshed, when next, and the rows that it read."""
+    """A table with its status, how it is refreshed, when next, and the rows that it read.
+
+    ``changed_ms``: when its rows changed; ``freshness``: how often they are to change, in words."""
 
     status: TableStatus
     refresh: Refresh
@@ -57,6 +67,8 @@ class TableOverview:
     schedule: str = ""
     next_firing: str = ""
     description: str = ""
+    changed_ms: int | None = None
+    freshness: str = ""
     flows: Flows = field(default_factory=dict)
 
     @property
@@ -102,10 +114,7 @@ def overview_of(opened: Opened, names: Sequence[TableName]) -> Overview:
     with opened.lake.one_look(opened.graph.order):
         found = with_failures(statuses(opened.decider(), names), project.state_dir)
         states = {name: _state(opened, name) for name in opened.graph.order}
-        tables = tuple(
-            table_overview(opened, each, up, flows_of(opened, each.name, states[each.name], now_ms))
-            for each in found
-        )
+        tables = tuple(table_overview(opened, each, up, states[each.name], now_ms) for each in found)
     begun = Receipts(project.state_dir).begun()
     paused = sorted(Orders(project.state_dir).paused() & set(map(str, names)))
     notes = [_note(name, "is paused: lakesmith up leaves it alone") for name in paused]
@@ -131,12 +140,14 @@ def _weight(finding: Finding) -> int:
     return ("error", "warning", "note").index(finding.level)
 
 
-def table_overview(opened: Opened, status: TableStatus, up: UpState | None, flows: Flows) -> TableOverview:
+def table_overview(
+    opened: Opened, status: TableStatus, up: UpState | None, state: TableState | None, now_ms: int
+) -> TableOverview:
     """Returns a table's overview, by its present definition."""
-    node = opened.graph.node(status.name)
+    node, kept = opened.graph.node(status.name), opened.lake.kept
     table, running = node.definition, up.tables.get(str(status.name)) if up else None
     besides = around(node, opened.lake.project)
-    refresh = opened.lake.kept.get(
+    refresh = kept.get(
         ("refresh", status.name),
         (status.record, besides),
         lambda: refresh_of(opened.graph, status.name, status.record, besides),
@@ -150,8 +161,18 @@ def table_overview(opened: Opened, status: TableStatus, up: UpState | None, flow
         str(table.schedule or ""),
         (running.next_firing if running else None) or "",
         table.description or "",
-        flows,
+        _changed_ms(opened, status.name, state),
+        value_of(table, "freshness") or "",
+        flows_of(opened, status.name, state, now_ms),
     )
+
+
+def _changed_ms(opened: Opened, name: TableName, state: TableState | None) -> int | None:
+    if state is None:
+        return None
+    version = state.metadata_location, state.head_id
+    found: int | None = opened.lake.kept.get(("changed", name), version, lambda: last_change_ms(state))
+    return found
 
 
 def flows_of(opened: Opened, name: TableName, state: TableState | None, now_ms: int) -> Flows:
@@ -162,7 +183,10 @@ def flows_of(opened: Opened, name: TableName, state: TableState | None, now_ms: 
         if state is None or progress is None:
             return {}
         inputs = {str(each): catalog.table(each.layer, each.name) for each in opened.graph.node(name).inputs}
-        places = [each and each.metadata_location for each in (state, *inputs.values())]
+        places = [
+            progress.snapshot.snapshot_id,
+            *(each and each.metadata_location for each in inputs.values()),
+        ]
         read = opened.lake.kept.get(
             ("read", name), places, lambda: rows_read(list(_recent(state, progress.snapshot, now_ms)), inputs)
         )
@@ -237,13 +261,14 @@ def findings_of(found: Sequence[TableStatus], up: UpState | None, begun: int) ->
     is_up = up is not None and is_alive(up)
     of_up = tuple(_of_up(up, {str(each.name) for each in found}))
     tried = {each.table for each in of_up}
-    for status in found:
-        yield from _of_table(status, str(status.name) in tried)
-    yield from of_up
+    of_tables = [each for status in found for each in _of_table(status, str(status.name) in tried)]
+    yield from (*of_tables, *of_up)
+    failing = {each.table for each in (*of_tables, *of_up) if each.level == "error"}
     if begun:
         what = f"{begun:,} erasure(s) were begun and not finished"
         yield Finding(Kind.STATE, what, hint="lakesmith erase")
-    behind = [status for status in found if status.standing is Standing.BEHIND]
+    lagging = [status for status in found if status.standing is Standing.BEHIND]
+    behind = [status for status in lagging if str(status.name) not in failing]
     if behind and not (is_up and up is not None and up.problem is None):
         names = [str(each.name) for each in behind]
         more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""

@@ -15,7 +15,7 @@ from lakesmith.errors import LakesmithError, UsageError, count
 from lakesmith.execute.findings import of_quarantine, of_rules
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.status import QUARANTINE_PIN, Standing, TableStatus
-from lakesmith.page.overview import Overview, findings_of, flows_of, table_overview, tags_in
+from lakesmith.page.overview import Overview, findings_of, table_overview, tags_in
 from lakesmith.project.definitions import TableName
 
 
@@ -45,10 +45,7 @@ def past_overview(opened: Opened, names: Sequence[TableName], as_of: str) -> Ove
         for name in opened.graph.order:
             found[name] = _status(opened, name, known, found)
         at_ms = max(each.state.head.committed_ms for each in known.values() if each.state and each.state.head)
-        tables = tuple(
-            table_overview(opened, found[name], None, flows_of(opened, name, known[name].state, at_ms))
-            for name in names
-        )
+        tables = tuple(table_overview(opened, found[name], None, known[name].state, at_ms) for name in names)
     there = [found[name] for name in names if found[name].rows is not None]
     findings = [replace(each, hint="") for each in findings_of(there, None, 0)]
     tags = tags_in(each.state for each in known.values())

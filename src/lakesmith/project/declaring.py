@@ -27,7 +27,15 @@ _BYTES: Final = {
     **{unit: 1024**power for power, unit in enumerate(("kib", "mib", "gib", "tib"), 1)},
 }
 _TIMES: Final = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
-_SIZES: Final = {"GB": 1000**3, "GiB": 1024**3, "MB": 1000**2, "MiB": 1024**2, "KB": 1000, "KiB": 1024, "B": 1}
+_SIZES: Final = {
+    "GB": 1000**3,
+    "GiB": 1024**3,
+    "MB": 1000**2,
+    "MiB": 1024**2,
+    "KB": 1000,
+    "KiB": 1024,
+    "B": 1,
+}
 """Units in which durations and sizes are shown."""
 
 
@@ -202,7 +210,9 @@ def _in_words(value: Any, read: Read | None) -> Any:
     if not is_dataclass(value) or not (own := settings_of(type(value))):
         return value
     usual = {each.name: each.default for each in fields(value)}
-    given = ((each, getattr(value, name)) for name, each in own.items() if getattr(value, name) != usual[name])
+    given = (
+        (each, getattr(value, name)) for name, each in own.items() if getattr(value, name) != usual[name]
+    )
     return f"{{{', '.join(f'{each.key}: {_flat(_in_words(one, each.read))}' for each, one in given)}}}"
 
 

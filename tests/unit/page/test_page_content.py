@@ -7,6 +7,7 @@ import json
 import re
 import socket
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
@@ -18,11 +19,14 @@ import lakesmith
 from lakesmith.alerts.findings import seen_in_tables
 from lakesmith.api.lakehouse import Lakehouse
 from lakesmith.catalog.lock import ProjectLock
-from lakesmith.errors import LakesmithError
-from lakesmith.execute.findings import Kind
+from lakesmith.errors import LakesmithError, Place
+from lakesmith.execute.findings import Kind, of_state
 from lakesmith.journal.lines import Journal
-from lakesmith.page.app import drawn_tables, in_words, middle
+from lakesmith.page.app import drawn_tables
+from lakesmith.page.listing import SORTS, STATES, state_of, states_of
 from lakesmith.page.overview import Flow
+from lakesmith.page.texts import advice, in_words, middle
+from lakesmith.project.definitions import TableDefinition
 from made_lake import MadeLake
 from page_server import Served, served
 
@@ -40,12 +44,83 @@ def test_what_is_wrong_comes_first_with_its_way_out(page: Served) -> None:
     assert said.index("in quarantine") < said.index("Flow") < said.index("table state")
 
 
+def _listed(page: Served, path: str) -> list[str]:
+    return re.findall(r'id="row-([^"]+)"', page.get(path).text)
+
+
 def test_the_list_has_the_tables_of_one_state(page: Served) -> None:
-    whole, behind = page.get("/").text, page.get("/?state=behind").text
-    assert re.search(r'href="/\?state=behind#list-title">1 behind</a>', whole)
-    listed = [set(re.findall(r'id="row-([^"]+)"', each)) for each in (whole, behind)]
-    assert listed[1] == {"gold.result_0"} < listed[0]
-    assert set(re.findall(r'id="row-([^"]+)"', page.get("/?state=nonsense").text)) == listed[0]
+    whole, behind = _listed(page, "/"), _listed(page, "/?state=behind&sort=rows")
+    assert re.search(r'href="/\?state=behind#list-title">1 behind</a>', page.get("/").text)
+    assert behind == ["gold.result_0"] and set(behind) < set(whole)
+    assert _listed(page, "/?state=nonsense") == whole
+
+
+def test_a_table_is_in_one_state(tmp_path: Path) -> None:
+    lake = MadeLake(tmp_path, 6)
+    lake.publish()
+    lake.publish("bronze.source_0", "bronze.source_1", rows=3)
+    (tmp_path / "tables/gold/_defaults.yaml").write_text("freshness: 1 minute\n")
+    failure = {"do": "failed", "id": "a", "table": "silver.part_0", "code": "LS601", "what": "Spark failed"}
+    Journal(tmp_path / ".lakesmith").append(failure)
+    with lakesmith.open(tmp_path) as opened:
+        found = opened.overview()
+        now = time.time_ns() // 1_000_000 + 120_000
+    old = [replace(each, status=replace(each.status, findings=tuple(
+        of_state(TableDefinition(each.status.name, Place(""), freshness_seconds=60.0), None, 0, now)
+    ))) for each in found.tables if each.name == "gold.result_0"]  # fmt: skip
+    of = states_of(found)
+    assert of["silver.part_0"] == "failing" and of["silver.part_1"] == "behind"
+    assert of["bronze.source_0"] == "up_to_date" and set(of.values()) <= set(STATES)
+    behind = [each.what for each in found.findings if "behind: " in each.what]
+    assert len(behind) == 1 and "silver.part_0," not in behind[0] and "silver.part_1" in behind[0]
+    assert [state_of(each.status, each.status.findings) for each in old] == ["stale"]
+    with served(tmp_path) as page:
+        counted = sum(map(int, re.findall(r'#list-title">(\d+) ', page.get("/").text)))
+        assert counted == 6 and _listed(page, "/?state=failing") == ["silver.part_0"]
+        assert "failing" in _said(page.get("/t/silver.part_0").text)
+
+
+@pytest.mark.parametrize("by", SORTS)
+def test_the_list_is_sorted_by_each_column(page: Served, made: MadeLake, by: str) -> None:
+    tables = {each.name: each for each in lakesmith.open(made.root).overview().tables}
+    up, down = _listed(page, f"/?sort={by}"), _listed(page, f"/?sort=-{by}")
+    assert sorted(up) == sorted(down) == sorted(tables)
+    plain = {"rows": lambda name: tables[name].status.rows, "table": lambda name: name,
+             "published": lambda name: tables[name].status.published_ms}  # fmt: skip
+    if by in plain:
+        assert [plain[by](each) for each in up] == sorted(map(plain[by], up))
+        assert [plain[by](each) for each in down] == sorted(map(plain[by], up), reverse=True)
+    text = page.get(f"/?sort={by}").text
+    assert text.count('aria-sort="ascending"') == 1
+    assert f'id="sort-{by}" href="/?sort=-{by}#list-title"' in text
+    assert f'id="sort-{by}" href="/#list-title"' in page.get(f"/?sort=-{by}").text
+
+
+def test_the_order_stays_with_the_other_choices(page: Served) -> None:
+    text = page.get("/?sort=-rows&state=up_to_date&rows=day&show=silver.*").text
+    links = [html.unescape(each) for each in re.findall(r'href="(/\?[^"]+)"', text)]
+    chosen = [each for each in links if "sort=" in each]
+    assert len(chosen) > 8 and all("show=silver" in each for each in chosen)
+    assert sum("rows=day" in each for each in chosen) == len(chosen) - 2, "but for the batch and the hour"
+    assert '<input type="hidden" name="sort" value="-rows">' in text
+
+
+@pytest.mark.parametrize(
+    ("hint", "commands"),
+    [
+        ("lakesmith status +gold.sales", ["lakesmith status +gold.sales"]),
+        ("lakesmith status gold.a_2 shows what it waits for", ["lakesmith status gold.a_2"]),
+        ("lakesmith quarantine show silver.a shows the rows", ["lakesmith quarantine show silver.a"]),
+        ("lakesmith up, or lakesmith run; --patience SECONDS waits", ["lakesmith up", "lakesmith run"]),
+        ("to take it again: lakesmith files a.b --forget FILE.", ["lakesmith files a.b --forget FILE"]),
+        ("create it (`mkdir -p landing`) or correct `path`", []),
+        ("did you mean lakesmith_x?", []),
+        ("lakesmith logs 1f3 --target prod", ["lakesmith logs 1f3 --target prod"]),
+    ],
+)
+def test_only_commands_look_like_commands(hint: str, commands: list[str]) -> None:
+    assert [text for text, is_command in advice(hint) if is_command] == commands
+    assert "".join(text for text, _ in advice(hint)) == hint
 
 
 def test_long_names_in_the_graph_keep_their_ends() -> None:
@@ -280,8 +355,10 @@ def test_the_lake_is_shown_as_of_a_tag_and_as_of_a_time(tmp_path: Path) -> None:
     lake.publish("silver.part_0", rows=4)
     lake.publish("gold.result_0", rows=2)
     with served(tmp_path) as page:
+        assert "+5" not in _said(page.get("/").text)
         for as_of in ("may", quote(between)):
             said = _said(page.get(f"/?as_of={as_of}").text)
+            assert "+5" in said, "the rows of the last batch are those of then"
             assert "silver.part_0 is behind: 4 new rows in bronze.source_0" in said
             assert "silver.part_0 : it has 1 row in quarantine" in said and "9 rows" in said
             assert "lakesmith run" not in said and "not there" in said
@@ -294,7 +371,7 @@ def test_the_lake_is_shown_as_of_a_tag_and_as_of_a_time(tmp_path: Path) -> None:
 
 def test_a_long_list_of_tables_has_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     MadeLake(tmp_path, 30)
-    monkeypatch.setattr("lakesmith.page.app.LISTED", 12)
+    monkeypatch.setattr("lakesmith.page.listing.LISTED", 12)
     found, parts = [], ("1", "2", "3")
     with served(tmp_path) as page:
         for part in parts:

@@ -245,6 +245,26 @@ text.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+// Keeps the tables of the list whose names, or whose columns' names, have the words; columns then are shown.
+const filter = document.getElementById("filter");
+if (filter) {
+  filter.hidden = false;
+  filter.addEventListener("input", () => {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const table of document.querySelectorAll("#names [data-table]")) {
+      const name = table.dataset.table.toLowerCase(), columns = [...table.querySelectorAll("[data-column]")];
+      const missing = words.filter((each) => !name.includes(each));
+      const has = (column) => missing.every((each) => column.dataset.column.toLowerCase().includes(each));
+      table.hidden = missing.length > 0 && !columns.some(has);
+      table.querySelector("details").open = missing.length > 0 && !table.hidden;
+      for (const column of columns) column.hidden = !has(column);
+      shown += !table.hidden;
+    }
+    document.getElementById("filtered").textContent = words.length ? `${shown} found` : "";
+  });
+}
+
 // A name of the list is written where the cursor is.
 document.getElementById("names").addEventListener("click", (event) => {
   const item = event.target.closest("[data-column]");
