@@ -13,26 +13,32 @@ def keep_versions(client: Any, bucket: str) -> None:
     client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
 
 
-def make_replica(client: Any, bucket: str) -> str:
-    """Makes the bucket that S3 is told to copy another one to, both with versions."""
+def make_replica(client: Any, bucket: str, there: Any = None) -> str:
+    """Makes the bucket that S3 is told to copy another one to, both with versions. ``there``: a client of the
+    region that has the copy."""
     replica = f"{bucket}-replica"
-    client.create_bucket(Bucket=replica)
-    for each in (bucket, replica):
-        keep_versions(client, each)
+    (there or client).create_bucket(Bucket=replica)
+    keep_versions(client, bucket)
+    keep_versions(there or client, replica)
     rule = {"Status": "Enabled", "Prefix": "", "Destination": {"Bucket": f"arn:aws:s3:::{replica}"}}
     configuration = {"Role": "arn:aws:iam::123456789012:role/replication", "Rules": [rule]}
     client.put_bucket_replication(Bucket=bucket, ReplicationConfiguration=configuration)
     return replica
 
 
-def replicate(client: Any, bucket: str, replica: str, leaving: frozenset[str] = frozenset()) -> None:
-    """Copies what differs in the replica, but for the keys ``leaving``, and deletes what is gone."""
-    here, there = current(client, bucket), current(client, replica)
+def replicate(
+    client: Any, bucket: str, replica: str, leaving: frozenset[str] = frozenset(), there: Any = None
+) -> None:
+    """Copies what differs in the replica, but for the keys ``leaving``, and deletes what is gone. ``there``:
+    as of ``make_replica``."""
+    there = there or client
+    here, copied = current(client, bucket), current(there, replica)
     for key, etag in here.items():
-        if there.get(key) != etag and key not in leaving:
-            client.copy_object(Bucket=replica, Key=key, CopySource={"Bucket": bucket, "Key": key})
-    for key in there.keys() - here.keys():
-        client.delete_object(Bucket=replica, Key=key)
+        if copied.get(key) != etag and key not in leaving:
+            content = client.get_object(Bucket=bucket, Key=key)["Body"].read()
+            there.put_object(Bucket=replica, Key=key, Body=content)
+    for key in copied.keys() - here.keys():
+        there.delete_object(Bucket=replica, Key=key)
 
 
 def current(client: Any, bucket: str) -> dict[str, str]:
