@@ -1,6 +1,7 @@
 """An erasure reaches the old versions of objects and the replicas of buckets."""
 
 import gzip
+import json
 from typing import Any
 
 import places
@@ -11,6 +12,7 @@ from shared_project import Make, SharedProject
 from small_shop import NEWEST, ORDERS, Order, csv
 
 import s3_server
+from alerts_server import hook_server
 from buckets import holding, keep_versions, make_replica, replicate, versions
 from lakesmith.execute import faults
 from lakesmith.sources.objects import bucket_and_key
@@ -80,6 +82,7 @@ def test_no_version_of_any_object_has_them(make: Make, s3_client: Any, place: pl
     assert shop.must_run().published == {}
 
 
+@pytest.mark.in_turn
 def test_an_erasure_that_was_stopped_among_versions_continues(
     make: Make, s3_client: Any, place: places.Place
 ) -> None:
@@ -94,10 +97,13 @@ def test_an_erasure_that_was_stopped_among_versions_continues(
     assert "begun and not ended" not in shop.must("status").out
 
 
-def test_the_receipt_says_until_when_versions_last(
+@pytest.mark.in_turn
+def test_the_receipt_and_an_alert_say_until_when_versions_last(
     make: Make, s3_client: Any, place: places.Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop, bucket, _ = lived(make, s3_client, place)
+    shop, bucket, replica = lived(make, s3_client, place)
+    project = json.loads((shop.root / "lakesmith.yaml").read_text())
+    shop.write({"lakesmith.yaml": json.dumps({**project, "alerts": {"channels": {"hook": "HOOK_URL"}}})})
     expiry = {
         "ID": "old-versions",
         "Status": "Enabled",
@@ -113,9 +119,19 @@ def test_the_receipt_says_until_when_versions_last(
             return {"Errors": [{"Key": each["Key"], "Code": "AccessDenied"} for each in objects]}
         return asked(client, operation, given)
 
-    monkeypatch.setattr(BaseClient, "_make_api_call", refused)
-    said = shop.call("erase", "bronze.orders", *WHERE)
-    assert said.code == 1
+    with hook_server() as hook:
+        monkeypatch.setenv("HOOK_URL", hook.url)
+        with monkeypatch.context() as without_rights:
+            without_rights.setattr(BaseClient, "_make_api_call", refused)
+            said = shop.call("erase", "bronze.orders", *WHERE)
+        assert said.code == 1
+        assert len(hook.calls) == 1
+        assert "NOT ERASED" in hook.calls[0]["message"]
+        assert "they last until 20" in hook.calls[0]["message"]
+        assert shop.must("erase", "bronze.orders", *WHERE).data["done"]
+        assert len(hook.calls) == 2, "it is over"
+    assert ADA not in str(hook.calls)
+    assert holding(s3_client, bucket, ADA) + holding(s3_client, replica, ADA) == []
     left = [line for line in said.data["proof"]["left"] if "old versions" in line]
     assert any("they last until 20" in line and "at the latest" in line for line in left), left
     assert any("-replica/" in line and "no lifecycle ends them" in line for line in left), left
@@ -123,6 +139,7 @@ def test_the_receipt_says_until_when_versions_last(
     assert ADA not in str(said.data)
 
 
+@pytest.mark.in_turn
 def test_a_replica_that_the_deployment_declares(make: Make, s3_client: Any, place: places.Place) -> None:
     shop, bucket, replica = lived(make, s3_client, place)
     s3_client.delete_bucket_replication(Bucket=bucket)
