@@ -8,6 +8,7 @@ EXAMPLE ?= customer-orders
 SUITE ?= bookworm
 VERSION ?=
 BENCH ?=
+ONLY ?=
 
 .PHONY: browser pictures demo test test-all check unit soak bench versions walks emulated bare-roots checkers deploy-tests actionlint orchestrators docs format clean
 
@@ -77,8 +78,9 @@ $(VENV)/checkers: $(VENV)/installed
 
 checkers: $(VENV)/checkers  ## checkov, parliament and statelint, for the tests of deployments; a minute
 
-deploy-tests: $(VENV)/installed $(VENV)/checkers  ## Terraform applies the deployment of an example to an emulated AWS; needs terraform and its provider
-	LAKESMITH_DEPLOY=1 $(BIN)/python -m pytest tests/deploy
+# Mostly they wait for resources, so that more than two go on at once.
+deploy-tests: $(VENV)/installed $(VENV)/checkers  ## Terraform applies the deployments of the examples to an emulated AWS; needs terraform and its provider: make deploy-tests ONLY=privileges
+	$(BIN)/python -m pytest tests/deploy -m deploys -k "$(ONLY)" --numprocesses 4 --dist loadgroup
 
 actionlint: $(VENV)/installed  ## the linter of workflows, for the tests of what deploy writes for GitHub; needs Go
 	GOBIN=$(CURDIR)/$(BIN) go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12

@@ -74,6 +74,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if STARTED.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("processes")
+        if "deploys" in item.keywords and "deploys" not in config.option.markexpr:
+            item.add_marker(pytest.mark.skip(reason="takes minutes: make deploy-tests"))
     part = turns.part_of(os.environ, config.rootpath)
     marked = [item for item in items if _takes_turns(item)]
     told = [(item.nodeid, _whole_file(item)) for item in marked]

@@ -134,6 +134,7 @@ def test_nothing_tells_of_them_any_more(shop: SharedProject, tmp_path: Path) -> 
     shop.must("verify")
 
 
+@pytest.mark.in_turn
 def test_names_that_tell_of_a_number_also_in_tables_without_the_column(make: Make) -> None:
     notes = "tables/bronze/notes.yaml"
     written = (

@@ -206,6 +206,7 @@ def newest_files(shop: SharedProject, table: str, bucket: str) -> frozenset[str]
     return frozenset(path.removeprefix(f"s3://{bucket}/") for path in paths)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("place", [REGION], indirect=True)
 def test_the_drill(
     make: Make, known_s3: s3_server.Server, elsewhere: s3_server.Server, request: pytest.FixtureRequest

@@ -23,10 +23,6 @@ _SERVICES: Final = (
     "lambda", "logs", "s3", "s3tables", "scheduler", "sfn", "sns", "sqs", "ssm", "sts",
 )  # fmt: skip
 _OVERRIDE: Final = """
-terraform {{
-  backend "local" {{}}
-}}
-
 provider "aws" {{
 {keys}
   skip_credentials_validation = true
@@ -39,6 +35,17 @@ provider "aws" {{
   }}
 }}
 """
+
+
+_BACKEND: Final = """
+access_key                  = "key-of-the-tests"
+secret_key                  = "secret-of-the-tests"
+endpoints                   = {{ s3 = "{endpoint}", sts = "{endpoint}", iam = "{endpoint}" }}
+use_path_style              = true
+skip_credentials_validation = true
+skip_metadata_api_check     = true
+"""
+"""Besides ``backend.hcl``, which has the bucket of the state."""
 
 
 class Aws:
@@ -93,6 +100,7 @@ class Aws:
         endpoints = "\n".join(f'    {service} = "{self.endpoint}"' for service in _SERVICES)
         keys = '  access_key = "key-of-the-tests"\n  secret_key = "secret-of-the-tests"' if has_keys else ""
         (folder / "emulated_override.tf").write_text(_OVERRIDE.format(endpoints=endpoints, keys=keys))
+        (folder / "emulated.hcl").write_text(_BACKEND.format(endpoint=self.endpoint))
 
 
 class Terraform:
@@ -118,6 +126,11 @@ class Terraform:
             f"terraform {' '.join(words)}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
         )
         return done.stdout + done.stderr
+
+    def init(self) -> None:
+        """Begins in the folder. Its state is in S3 if it has a backend."""
+        files = ("backend.hcl", "emulated.hcl") if (self.folder / "backend.hcl").exists() else ()
+        self("init", "-input=false", "-no-color", *(f"-backend-config={file}" for file in files))
 
     def planned(self) -> dict[str, Any]:
         """A plan as JSON."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import shutil
 import sys
 import zipfile
@@ -28,12 +27,7 @@ from lakesmith.errors import UsageError
 from server_process import started
 from terraform_here import needs_provider
 
-pytestmark = [
-    needs_provider,
-    pytest.mark.processes,
-    pytest.mark.timeout(1500),
-    pytest.mark.skipif(not os.environ.get("LAKESMITH_DEPLOY"), reason="takes minutes: make deploy-tests"),
-]
+pytestmark = [needs_provider, pytest.mark.processes, pytest.mark.timeout(1500), pytest.mark.deploys]
 
 DRIFTS: dict[str, set[str]] = {}
 """Types of resources that a second plan changes on moto, with the attributes that moto answers otherwise."""
@@ -110,10 +104,10 @@ def applied(
     terraform, bootstrap = emulated_aws.Terraform(folder), emulated_aws.Terraform(folder / "bootstrap")
     for each in (terraform, bootstrap):
         aws.override(each.folder)
-    for words in (("init",), ("apply", "-auto-approve")):
-        bootstrap(*words, "-input=false", "-no-color")
-    terraform("init", "-input=false", "-no-color")
     apply = ("apply", "-auto-approve", "-input=false", "-no-color")
+    bootstrap.init()
+    bootstrap(*apply)
+    terraform.init()
     if is_cut_off:
         terraform(*apply, "-target=aws_sfn_state_machine.run")
     put_gate(aws, stack.bucket_named("artifacts"))
@@ -157,7 +151,7 @@ def test_another_account_and_no_credentials_stop_before_anything_is_made(
     written(root)
     bootstrap = emulated_aws.Terraform(root / "deploy" / "prod" / "bootstrap", environ)
     aws.override(bootstrap.folder, has_keys=not environ)
-    bootstrap("init", "-input=false", "-no-color")
+    bootstrap.init()
     said = bootstrap("apply", "-auto-approve", "-input=false", "-no-color", codes=(1,))
     assert says in said
     assert not any(left(aws).values()), left(aws)

@@ -38,7 +38,8 @@ from server_process import started
 pytestmark = [
     pytest.mark.processes,
     pytest.mark.timeout(900),
-    pytest.mark.skipif(not os.environ.get("LAKESMITH_DEPLOY"), reason="takes minutes: make deploy-tests"),
+    pytest.mark.deploys,
+    pytest.mark.xdist_group("privileges"),
 ]
 
 OF_SERVICES: Final = "the service itself asks for it with the role, as AWS's documentation says"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -25,12 +24,7 @@ from lakesmith.deploy.plan_guard import losses_in
 from server_process import started
 from terraform_here import needs_provider
 
-pytestmark = [
-    needs_provider,
-    pytest.mark.processes,
-    pytest.mark.timeout(1500),
-    pytest.mark.skipif(not os.environ.get("LAKESMITH_DEPLOY"), reason="takes minutes: make deploy-tests"),
-]
+pytestmark = [needs_provider, pytest.mark.processes, pytest.mark.timeout(1500), pytest.mark.deploys]
 
 SETTINGS = f"{deployed.USUAL}, encryption: kms, replica_region: eu-west-1, github: {{repository: acme/lake}}"
 RULES = 'rules: |\n  Rules = [ IsComplete "city" ]\n'
@@ -112,7 +106,7 @@ def test_renamed_tables_layers_and_buckets_lose_nothing(tmp_path: Path, aws: emu
     )
     for each in (bootstrap, terraform):
         aws.override(each.folder)
-        each("init", "-input=false", "-no-color")
+        each.init()
         if each is terraform:
             put_gate(aws, stack.bucket_named("artifacts"))
             with_second_region(each.folder)

@@ -70,6 +70,7 @@ def call(shop: Shop, capsys: pytest.CaptureFixture[str]) -> CALLED:
     return call
 
 
+@pytest.mark.deploys
 def test_a_run_on_aws_looks_like_one_here(shop: Shop, call: CALLED) -> None:
     for file in sorted((shop.root / "arrivals").glob("*.csv")):
         shop.lands(file)

@@ -95,6 +95,7 @@ EMPTIED = {
 }
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("more", ["", "partition_by: [city]", "single_file: all.EXT"])
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
 def test_a_table_that_was_emptied_is_exported_without_rows(make_shop: MakeShop, kind: str, more: str) -> None:

@@ -28,6 +28,8 @@ from lakesmith.sources.model import FileAction
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.start.session import SessionHandle
 
+pytestmark = pytest.mark.in_turn
+
 SALES = TableName("bronze", "sales")
 FILES = {
     "tables/bronze/sales.yaml": """

@@ -37,6 +37,7 @@ def uses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("compiled", [False, True], ids=["interpreted", "compiled"])
 def test_the_next_batch_is_read_by_the_plan_of_the_last(

@@ -209,6 +209,7 @@ MAINTAINED = tuple(
 )
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(SOAK > 0, reason="the soak draws it, too")
 def test_a_history_with_maintenance_in_between(tmp_path: Path, session: SessionHandle) -> None:
     shapes = [BY_NAME[name] for name in ("silver.log", "gold.aggregates", "gold.never")]

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from harness import Harness, MakeShop
 
 from lakesmith.api.frames import exact
@@ -134,6 +135,7 @@ def _agrees(shop: Harness, table: str, text: str, file: str) -> dict[str, Stop]:
     return stops
 
 
+@pytest.mark.in_turn
 def test_customer_orders_change_as_the_trace_says(make_shop: MakeShop) -> None:
     shop = _example(make_shop, "customer-orders")
     for file in sorted((EXAMPLES / "customer-orders/arrivals").glob("*.csv"))[:2]:
@@ -199,6 +201,7 @@ def _sale(price: float, product: int, time: str) -> str:
     return json.dumps({"price": price, "at": f"2024-06-03T{time}Z", "product": product}) + "\n"
 
 
+@pytest.mark.in_turn
 def test_sales_change_as_the_trace_says(make_shop: MakeShop) -> None:
     shop = _sales(make_shop)
     shop.must_run()

@@ -77,6 +77,7 @@ def test_a_killed_page_is_started_again_and_requests_wait_for_it(beside: Beside)
     assert "SIGKILL" in beside.said[1] and beside.said[2] == "the page was started again"
 
 
+@pytest.mark.in_turn
 def test_a_hung_page_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_process, "SILENT_SECONDS", 20.0)
     MadeLake(tmp_path, 3).publish()
