@@ -189,7 +189,9 @@ def patch_emr() -> None:
 
 
 def patch_s3() -> None:
-    """S3: notifications to EventBridge are read back; a policy that demands TLS lets loopback in."""
+    """S3: notifications to EventBridge are read back; a policy that demands TLS lets loopback in; the last
+    version of an object that is deleted may be a mark of its deletion."""
+    s3_models.FakeDeleteMarker.dispose = lambda marker: None
     get = s3.S3Response.get_bucket_notification
 
     def get_bucket_notification(call: Any) -> Any:
