@@ -6,12 +6,17 @@
 debootstrap makes a Debian in ``build/roots``, into which Spark 4.1.1 and Iceberg 1.11.0 are put where EMR has
 them. Packages come from the artifact alone. Each delivery is a run on AWS as emulated by moto, by the state
 machine, and one on this machine; tables must be equal. Says so and ends with 0 where it cannot be done.
+
+What is not on AWS is not in the root either: the PostgreSQL of retail-sales listens on loopback, and a
+parameter in SSM says where. Its sales are accepted by an intake on this machine, which ingests them into the
+lake on AWS, as `lakesmith up --target prod` would; the job does the rest.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import runpy
 import shutil
 import socket
 import subprocess
@@ -19,18 +24,23 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
+from urllib import request
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / each) for each in ("tests", "tests/deploy", "tests/unit/deploy", "scripts")]
+PLACES: Final = ("tests", "tests/deploy", "tests/unit/deploy", "tests/unit/serve", "scripts")
+sys.path[:0] = [str(ROOT / each) for each in PLACES]
 
 import deployed  # noqa: E402
-import emulated_aws  # noqa: E402 - these three are beside the tests
+import emulated_aws  # noqa: E402
+import intake_process  # noqa: E402
 from deployed_shop import JOB, Shop  # noqa: E402
 
 import emulated  # noqa: E402 - it is beside this
+import lakesmith  # noqa: E402
+import postgres_server  # noqa: E402 - these are beside the tests
 from lakesmith.deploy.artifact import artifact  # noqa: E402
 from lakesmith.project.files import FolderFiles  # noqa: E402
 from lakesmith.project.loader import parse_project  # noqa: E402
@@ -65,8 +75,9 @@ def main() -> int:
     for example in given.examples or ["customer-orders"]:
         begun = time.monotonic()
         with tempfile.TemporaryDirectory() as folder, started(emulated_aws.Aws) as aws:
-            differ += _example(example, Path(folder, example), root, given.suite, aws)
-        print(f"{example} on {given.suite}: {time.monotonic() - begun:.0f} s", flush=True)
+            runs, differs = _example(example, Path(folder), root, given.suite, aws)
+        differ += differs
+        print(f"{example} on {given.suite}: {runs} runs, {time.monotonic() - begun:.0f} s", flush=True)
     return min(1, differ)
 
 
@@ -116,50 +127,134 @@ def _put_spark(folder: Path) -> None:
         shutil.copy(jar, to)
 
 
-def _example(name: str, folder: Path, root: Path, suite: str, aws: Any) -> int:
-    ignored = shutil.ignore_patterns(".lakesmith", "deploy")
-    shutil.copytree(ROOT / "examples" / name, folder, ignore=ignored)
-    deliveries = list(_deliveries(folder))
-    # The state machine names EMR's Python; this root may have another.
-    python = SUITES[suite][0]
-    artifact.EMR_PYTHON = python  # type: ignore[misc]
-    packages = artifact.packages_of(deployed.stack(folder))
-    shop = Shop(aws, folder, packages, {"EMULATED_ROOT": str(root), "EMULATED_PYTHON": f"python{python}"})
-    (local,) = {source.path for table in _tables(folder) for source in table.sources if source.path}
-    environ = {**os.environ, **shop.environ}
-    for files in deliveries:
+class Example:
+    """An example that runs in a root and on this machine."""
+
+    def __init__(self, folder: Path, root: Path, suite: str, aws: Any) -> None:
+        self.folder, self.runs = folder, 0
+        self.till = folder.with_name("till") / folder.name
+        """The machine that accepts events for the lake on AWS."""
+        _copy(ROOT / "examples" / folder.name, folder)
+        # The state machine names EMR's Python; this root may have another.
+        python = SUITES[suite][0]
+        artifact.EMR_PYTHON = python  # type: ignore[misc]
+        packages = artifact.packages_of(deployed.stack(folder))
+        emulated_root = {"EMULATED_ROOT": str(root), "EMULATED_PYTHON": f"python{python}"}
+        self.shop = Shop(aws, folder, packages, emulated_root)
+
+    def lands(self, *files: Path, name: str | None = None) -> None:
+        """Puts files into the landing folder of either target."""
+        tables = parse_project(FolderFiles(self.folder), "local").project.tables
+        (place,) = (self.folder / source.path for table in tables for source in table.sources if source.path)
+        place.mkdir(parents=True, exist_ok=True)
         for file in files:
-            shop.lands(file)
-            (folder / local).mkdir(parents=True, exist_ok=True)
-            if file.parent != folder / local:
-                shutil.copy(file, folder / local)
-        shop.ends(JOB)
-        for words in (("--target", "prod", "--submit"), ("--target", "local")):
-            print(f"\n$ lakesmith run {' '.join(words)}", flush=True)
-            done = subprocess.run([*LAKESMITH, "run", *words], cwd=folder, env=environ, check=False)
-            if done.returncode:
-                subprocess.run([*LAKESMITH, "logs", "--target", "prod"], cwd=folder, env=environ, check=False)
-                return 1
+            self.shop.lands(file, name)
+            if file.parent != place:
+                shutil.copy(file, place / (name or file.name))
+
+    def accepts(self, file: Path) -> None:
+        """Posts events to an intake for either target; those for AWS are ingested from there."""
+        _copy(self.folder, self.till)
+        for root in (self.folder, self.till):
+            intake = intake_process.Server(root)
+            intake.start()
+            request.urlopen(f"{intake.url}/sales", file.read_bytes()).close()
+            intake.stop()
+        self.calls(self.till, "--target", "prod", "bronze.sales_raw")
+
+    def refreshes(self, lake: lakesmith.Lakehouse, *approved: str) -> None:
+        """Refreshes all tables by a job in the root, and on this machine."""
+        self.runs += 1
+        self.shop.ends(JOB)
+        words = [word for table in approved for word in ("--approve", table)]
+        try:
+            self.calls(self.folder, "--target", "prod", "--submit", *words)
+        except subprocess.CalledProcessError:
+            self.calls(self.folder, "--target", "prod", command="logs")
+            raise
+        published = lake.run(approve=approved).published
+        print(f"and on this machine: {len(published)} tables published", flush=True)
+
+    def calls(self, folder: Path, *words: str, command: str = "run") -> None:
+        """Calls a command for the lake on AWS."""
+        print(f"\n$ lakesmith {command} {' '.join(words)}", flush=True)
+        environ = {**os.environ, **self.shop.environ}
+        subprocess.run([*LAKESMITH, command, *words], cwd=folder, env=environ, check=True)
+
+
+def _example(name: str, folder: Path, root: Path, suite: str, aws: Any) -> tuple[int, int]:
+    """Returns how many runs there were, and 1 if tables differ."""
+    example = Example(folder / name, root, suite, aws)
+    with lakesmith.open(example.folder, "local") as lake:
+        for approved in DELIVERIES.get(name, _arrivals)(example):
+            example.refreshes(lake, *approved)
     emulated.TARGETS = ("prod", "local")
-    return emulated._compare(folder, environ)
+    return example.runs, emulated._compare(example.folder, example.shop.environ)
 
 
-def _tables(folder: Path) -> Any:
-    return parse_project(FolderFiles(folder), "local").project.tables
+def _copy(project: Path, to: Path) -> None:
+    ignored = shutil.ignore_patterns(".lakesmith", "deploy")
+    shutil.copytree(project, to, ignore=ignored, dirs_exist_ok=True)
 
 
-def _deliveries(folder: Path) -> Iterator[list[Path]]:
-    """Files that come together, one list after the other."""
-    generator = folder / "generate.py"
-    arrivals = folder / "arrivals"
-    if arrivals.is_dir():
-        there = [path for path in sorted((folder / "landing").rglob("*")) if path.suffix and path.is_file()]
-        yield from ([there] if there else [])
-        yield from ([path] for path in sorted(arrivals.iterdir()))
-    else:
-        for day in ("2024-06-03", "2024-06-04"):
-            subprocess.run([sys.executable, generator, day, "--out", folder / "of" / day], check=True)
-            yield sorted((folder / "of" / day).iterdir())
+Deliveries = Iterator[Sequence[str]]
+"""After each, tables are refreshed; the names are those of tables whose changes are approved."""
+
+
+def _arrivals(example: Example) -> Deliveries:
+    """What the example comes with, and then each of its arrivals."""
+    there = [path for path in sorted((example.folder / "landing").glob("*/*.*")) if path.stem]
+    if there:
+        example.lands(*there)
+        yield ()
+    for file in sorted((example.folder / "arrivals").iterdir()):
+        example.lands(file)
+        yield ()
+
+
+def _cdn_logs(example: Example) -> Deliveries:
+    """Two days; the second has late records of the first, and a field more."""
+    for day in ("2024-06-03", "2024-06-04"):
+        out = example.folder.with_name("days") / day
+        generator = example.folder / "generate.py"
+        subprocess.run([sys.executable, generator, day, "--out", out], check=True)
+        example.lands(*sorted(out.iterdir()))
+        yield ()
+
+
+def _dim_customers(example: Example) -> Deliveries:
+    """Its months, the third as it was corrected; then another version of the project is deployed."""
+    first, second, corrected, third, fourth = sorted((example.folder / "arrivals").iterdir())
+    example.lands(first, second)
+    yield ()
+    example.lands(corrected, name=third.name)
+    yield ()
+    _copy(example.folder / "changes", example.folder / "tables")
+    example.shop.deploy()
+    example.lands(fourth)
+    yield ("silver.customers",)
+
+
+def _retail_sales(example: Example) -> Deliveries:
+    """Sales of the morning; then a product moves, and more sales come."""
+    with postgres_server.listening() as server:
+        database = server.make_database()
+        products = runpy.run_path(str(example.folder / "database.py"))["PRODUCTS"]
+        rows = ", ".join(f"({number}, '{name}', '{category}')" for number, name, category in products)
+        columns = "product_id bigint PRIMARY KEY, name text, category text"
+        postgres_server.do(
+            database.url, f"CREATE TABLE products ({columns})", f"INSERT INTO products VALUES {rows}"
+        )
+        os.environ["SHOP_DATABASE"] = database.url
+        example.shop.keeps("SHOP_DATABASE", database.url)
+        example.accepts(example.folder / "arrivals/morning.jsonl")
+        yield ()
+        postgres_server.do(database.url, "UPDATE products SET category = 'specials' WHERE product_id = 4")
+        example.accepts(example.folder / "arrivals/later.jsonl")
+        yield ()
+
+
+DELIVERIES: Final = {"cdn-logs": _cdn_logs, "dim-customers": _dim_customers, "retail-sales": _retail_sales}
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def _compare(folder: Path, environ: Mapping[str, str]) -> int:
     print()
     for name in (table.name for table in parse_project(FolderFiles(folder), "local").project.tables):
         aws, local = (_rows(folder, target, (name.layer, name.name)) for target in TARGETS)
-        differ += aws != local
+        differ += aws != local or not local
         print(
             f"{name}: {aws.total()} rows, {'the same as' if aws == local else 'NOT those of'} the local "
             f"table's"

@@ -16,7 +16,7 @@ import lakesmith
 from lakesmith.deploy.artifact.artifact import Part, project_of
 from lakesmith.deploy.artifact.upload import upload
 from lakesmith.deploy.machine import machine
-from lakesmith.deploy.policies import machine_arn
+from lakesmith.deploy.policies import machine_arn, secrets_path
 
 JOB: Final = "a real job"
 _RUNNER: Final = Path(__file__).with_name("emulated_job.py")
@@ -41,22 +41,29 @@ class Shop:
         for bucket in (*(each.name for each in self.stack.owned), artifacts):
             with suppress(s3.exceptions.BucketAlreadyOwnedByYou):
                 s3.create_bucket(Bucket=bucket, CreateBucketConfiguration=place)
-        project = project_of(self.stack)
-        upload(project, artifacts, s3)
-        prefix = "packages/here"
+        self._packages = "packages/here"
         if packages is not None:
-            prefix = packages.prefix
+            self._packages = packages.prefix
             upload(packages, artifacts, s3)
         else:
             script = Path(lakesmith.__file__).with_name("submit.py")
-            s3.upload_file(str(script), artifacts, f"{prefix}/submit.py")
-        text = json.dumps(machine(self.stack)).replace("${application}", "app")
-        text = text.replace("${artifact}", prefix).replace("${project}", project.prefix)
-        name = machine_arn(self.stack).rpartition(":")[2]
-        aws.client("stepfunctions").create_state_machine(
-            name=name, definition=text, roleArn="arn:aws:iam::123456789012:role/machine"
-        )
+            s3.upload_file(str(script), artifacts, f"{self._packages}/submit.py")
         aws.client("sns").create_topic(Name=self.stack.named("alerts"))
+        self.deploy()
+
+    def deploy(self) -> None:
+        """Deploys the project as it is now."""
+        self.stack = deployed.stack(self.root)
+        project = project_of(self.stack)
+        upload(project, self.stack.bucket_named("artifacts"), self.aws.client("s3"))
+        text = json.dumps(machine(self.stack)).replace("${application}", "app")
+        text = text.replace("${artifact}", self._packages).replace("${project}", project.prefix)
+        states, arn = self.aws.client("stepfunctions"), machine_arn(self.stack)
+        try:
+            states.update_state_machine(stateMachineArn=arn, definition=text)
+        except states.exceptions.StateMachineDoesNotExist:
+            role = "arn:aws:iam::123456789012:role/machine"
+            states.create_state_machine(name=arn.rpartition(":")[2], definition=text, roleArn=role)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -79,7 +86,12 @@ class Shop:
         ]
         self.aws.jobs.write_text(json.dumps([{"run": run} if each == JOB else each for each in outcomes]))
 
-    def lands(self, file: Path) -> None:
-        """Puts a file where the project's first source reads it."""
+    def lands(self, file: Path, name: str | None = None) -> None:
+        """Puts a file, or one of that name, where the project's first source reads it."""
         bucket, prefix = self.stack.landing[0]
-        self.aws.client("s3").upload_file(str(file), bucket, f"{prefix}{file.name}")
+        self.aws.client("s3").upload_file(str(file), bucket, f"{prefix}{name or file.name}")
+
+    def keeps(self, variable: str, value: str) -> None:
+        """Keeps the value of an environment variable for jobs."""
+        name = f"{secrets_path(self.stack)}/{variable}"
+        self.aws.client("ssm").put_parameter(Name=name, Value=value, Type="SecureString", Overwrite=True)

@@ -104,10 +104,15 @@ def _download(uri: str, to: Path) -> None:
 
 
 def _unpack(archive: str, work: Path) -> None:
+    """Links the unpacked archive into a job's folder. Its prefix is the hash of its content: it is kept."""
     uri, _, name = archive.partition("#")
-    _download(uri, work / "archive.tar.gz")
-    with tarfile.open(work / "archive.tar.gz") as packed:
-        packed.extractall(work / name, filter="data")
+    kept = work.with_name(uri.split("/")[-2])
+    if not kept.is_dir():
+        _download(uri, work / "archive.tar.gz")
+        with tarfile.open(work / "archive.tar.gz") as packed:
+            packed.extractall(work / "unpacked", filter="data")
+        (work / "unpacked").rename(kept)
+    (work / name).symlink_to(f"../{kept.name}")
 
 
 def _keep(said: str, name: str) -> None:

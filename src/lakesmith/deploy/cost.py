@@ -179,6 +179,8 @@ def _assumptions(stack: Stack) -> Iterator[str]:
     found = prices()
     yield f"prices of {found['date']} in {found['region']}: {found['source']}"
     yield "other regions cost up to a third more"
+    if stack.deploy.architecture == "arm64":
+        yield "processors cost as much as those of x86_64; Graviton's cost less"
     yield "the free part of each service is not used up by others in the account"
     yield f"a month has {HOURS} hours, or {DAYS} days of schedules"
     yield f"a run with little to do takes {RUN_MINUTES} minutes with {stack.deploy.vcpus} vCPUs"

@@ -70,6 +70,11 @@ def _target_problems(project: Project, deploy: Deployment) -> Iterator[Problem]:
         what = "the buckets cannot be copied as declared"
         expected = "another region as replica_region, and a catalog of type glue"
         yield Problem("LS140", what, deploy.place, expected, f"{target.type}, {deploy.replica_region}")
+    if deploy.compute == "glue" and deploy.architecture != "x86_64":
+        what = "Glue jobs have no processors of this kind"
+        yield Problem(
+            "LS140", what, deploy.place, "architecture: x86_64, or compute: emr", deploy.architecture
+        )
     folder = deploy.github.folder if deploy.github else None
     if folder and not f"/{project.root.as_posix()}".endswith(f"/{folder}"):
         what = "the project is not in this folder of the repository"

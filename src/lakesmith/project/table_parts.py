@@ -148,9 +148,14 @@ KAFKA_COLUMNS: Final = (
 )
 """Additional columns of a table with a topic: the record's key and headers, and whether it has no value."""
 
-READ_COLUMNS: Final = (("_change", "string"), ("_read_at", "timestamp"), ("_row_key", "string"))
+READ_COLUMNS: Final = (
+    ("_change", "string"),
+    ("_read_at", "timestamp"),
+    ("_row_key", "string"),
+    ("_row_hash", "string"),
+)
 """Additional columns of a table read from PostgreSQL: ``insert``, ``update`` or ``delete``, the time of the
-reading, and the key as JSON."""
+reading, the key as JSON, and a hash of the row's values, by which it is known again."""
 
 
 def fixed_point(given: str | int) -> str:

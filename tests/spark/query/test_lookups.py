@@ -1,5 +1,6 @@
 """Rows keep what was looked up when they arrived, in a real PostgreSQL; ``as_of: now`` is any input."""
 
+import shutil
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -200,6 +201,42 @@ STARS = """
             FROM sold LEFT JOIN silver.products p ON p.product_id = sold.of)
     SELECT * FROM named WHERE sale_id < 3
     """
+
+
+def _forget(shop: Harness) -> None:
+    """The machine that read last is gone, with what it knew of the database, as after each job on AWS."""
+    shutil.rmtree(shop.root / ".lakesmith/intake")
+
+
+def test_another_machine_knows_from_the_lake_what_was_read(shop: Harness, postgres: str) -> None:
+    do(postgres, "INSERT INTO products VALUES (3, 'nib', 'NaN', now())")
+    assert shop.must_run("bronze.products").published["bronze.products"].account.quarantined == 1
+    _forget(shop)
+    assert shop.must_run("bronze.products").published == {}, "nothing has changed, in quarantine neither"
+    do(
+        postgres,
+        "UPDATE products SET name = 'quill' WHERE product_id = 1",
+        "DELETE FROM products WHERE product_id = 2",
+        "UPDATE products SET weight = 2 WHERE product_id = 3",
+        "INSERT INTO products VALUES (9, 'cap', 1, now())",
+    )
+    _forget(shop)
+    assert shop.must_run("bronze.products").published["bronze.products"].account.read == 4
+    changes = shop.rows("bronze.products", "product_id", "_change")
+    assert sorted(changes)[-2:] == [(3, "update"), (9, "insert")]
+    assert {(1, "update"), (2, "delete")} < set(changes) and len(changes) == 6
+    _forget(shop)
+    assert shop.must_run("bronze.products").published == {}
+
+
+def test_a_table_of_an_earlier_version_reads_its_rows_once_more(shop: Harness) -> None:
+    shop.must_run("bronze.products")
+    shop.spark.sql("ALTER TABLE lake.bronze.products DROP COLUMN _row_hash")
+    _forget(shop)
+    again = shop.must_run("bronze.products").published["bronze.products"]
+    assert (again.kind, again.account.read) == ("files", 2)
+    _forget(shop)
+    assert shop.must_run("bronze.products").published == {}
 
 
 def test_what_counts_the_unknown_is_no_column(shop: Harness) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import tarfile
@@ -18,6 +19,7 @@ from lakesmith.deploy.artifact import artifact, packages
 from lakesmith.deploy.artifact.archives import hash_of, of_text, of_wheel, write_tar, write_zip
 from lakesmith.deploy.artifact.packages import Runtime, own_wheel, requirements, wheels_for
 from lakesmith.deploy.artifact.upload import write_to
+from lakesmith.deploy.render import rendered
 from lakesmith.errors import EnvironmentProblem, UsageError
 
 
@@ -29,11 +31,11 @@ def shop(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Stands for pip: each wheel has one module. Returns the Pythons that were asked for."""
+    """Stands for pip: each wheel has one module. Returns the runtimes that were asked for."""
     asked: list[str] = []
 
     def found(runtime: Runtime, needed: object) -> list[Path]:
-        asked.append(runtime.python)
+        asked.append(f"{runtime.python} {runtime.machine}")
         wheel = tmp_path / f"small-1.0-{runtime.python}-none-any.whl"
         with zipfile.ZipFile(wheel, "w") as packed:
             packed.writestr("small.py", "value = 1\n")
@@ -76,12 +78,23 @@ def test_scripts_of_wheels_stay_out(wheels: list[str], shop: Path) -> None:
 def test_the_job_has_the_python_of_its_service(wheels: list[str], shop: Path, tmp_path: Path) -> None:
     found = artifact.packages_of(deployed.stack(shop))
     assert [each.name for each in found.archives] == ["submit.py", "packages.tar.gz", "gate.zip"]
-    assert wheels == ["3.13", "3.11"]
+    assert wheels == ["3.13 x86_64", "3.11 x86_64"]
     other = deployed.project(tmp_path / "glue", deployed.SMALL, f"{deployed.USUAL}, compute: glue")
     _, job, _ = artifact.packages_of(deployed.stack(other)).archives
-    assert wheels[2:] == ["3.13"]
+    assert wheels[2:] == ["3.13 x86_64"]
     assert job.name == "packages.gluewheels.zip"
     assert {name for name in names_of(job) if name.endswith(".txt")} == {"wheels/requirements.txt"}
+
+
+def test_job_and_gate_have_the_declared_processors(wheels: list[str], tmp_path: Path) -> None:
+    shop = deployed.project(tmp_path / "arm", deployed.SMALL, f"{deployed.USUAL}, architecture: arm64")
+    stack = deployed.stack(shop)
+    artifact.packages_of(stack)
+    assert wheels == ["3.13 aarch64", "3.11 aarch64"]
+    texts = rendered(stack)
+    assert re.findall(r'architectures? += (.*)', texts["compute.tf"] + texts["workflow.tf"]) == [
+        '"ARM64"', '["arm64"]',
+    ]  # fmt: skip
 
 
 def test_the_prefix_follows_the_content(wheels: list[str], shop: Path) -> None:

@@ -51,6 +51,14 @@ SCHEDULED = "from: bronze.orders\nschedule: {every: 30s}\n"
             "lakesmith.yaml:5",
             "cannot be copied",
         ),
+        (
+            {},
+            f"{deployed.USUAL}, compute: glue, architecture: arm64",
+            deployed.PROD,
+            "LS140",
+            "lakesmith.yaml:5",
+            "no processors",
+        ),
         ({}, deployed.USUAL, "{type: glue, warehouse: lake}", "LS140", "lakesmith.yaml:3", "in S3"),
         (
             {},

@@ -33,6 +33,8 @@ VARIABLES: Final = "artifact.auto.tfvars.json"
 EMR_PYTHON: Final = "3.11"
 GLUE_PYTHON: Final = "3.13"
 GATE_PYTHON: Final = "3.13"
+MACHINES: Final = {"x86_64": "x86_64", "arm64": "aarch64"}
+"""What wheels call the architectures of AWS."""
 GATE_BYTES: Final = 250 * 1024**2
 """The most that a Lambda may have, unpacked."""
 PROJECT_BYTES: Final = 20 * 1000**2
@@ -85,14 +87,15 @@ def packages_of(stack: Stack) -> Part:
     Raises EnvironmentProblem LS341, LS342 if they cannot be fetched, LS343 if the gate is too large.
     """
     needed = [*requirements(_extras(stack)), *_further(stack)]
-    gate_wheels = wheels_for(Runtime(GATE_PYTHON), needed)
+    machine = MACHINES[stack.deploy.architecture]
+    gate_wheels = wheels_for(Runtime(GATE_PYTHON, machine), needed)
     gate = Archive("gate.zip", tuple(filter(_is_of_gate, _unpacked(gate_wheels))), write_zip)
     if gate.size > GATE_BYTES:
         raise _too_large(gate)
     if stack.deploy.compute == "glue":
         job = Archive("packages.gluewheels.zip", tuple(_wheels(gate_wheels)), write_zip)
     else:
-        wheels = wheels_for(Runtime(EMR_PYTHON), needed)
+        wheels = wheels_for(Runtime(EMR_PYTHON, machine), needed)
         job = Archive("packages.tar.gz", tuple(_unpacked(wheels)), write_tar)
     script = Path(__file__).parents[2] / "submit.py"
     entry = Entry(script.name, script.stat().st_size, script.read_bytes)

@@ -56,6 +56,9 @@ class Deployment:
     delete them with all that is in them. Default: `production`."""
     compute: Literal["emr", "glue"] = setting("emr")
     """Where runs take place: an application of EMR Serverless, or Glue jobs. Default: `emr`."""
+    architecture: Literal["x86_64", "arm64"] = setting("x86_64")
+    """The processors of jobs and gate. `arm64` is AWS's Graviton, which costs less; Glue jobs have none.
+    Packages are fetched for it, also from a laptop of the other kind. Default: `x86_64`."""
     unit: Literal["project", "layer"] = setting("project")
     """What a job refreshes: the whole `project`, or one `layer` after the other, which pays for a start
     each, and refreshes all tables of a layer. Default: `project`."""

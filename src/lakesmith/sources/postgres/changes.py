@@ -48,7 +48,8 @@ class Change:
 
     def line(self, at: datetime) -> str:
         """Returns the line: the row's own text, so that no number in it is read and written again."""
-        more = json.dumps({"_change": self.kind, "_read_at": at.isoformat(), "_row_key": self.key})
+        known = {"_row_key": self.key, "_row_hash": self.hash}
+        more = json.dumps({"_change": self.kind, "_read_at": at.isoformat(), **known})
         return f"{self.row.rstrip()[:-1].rstrip()}, {more[1:]}"
 
 
