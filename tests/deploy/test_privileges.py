@@ -220,6 +220,14 @@ def worked(account: Account) -> Account:
     return account
 
 
+def another(account: Account, folder: Path, day: int) -> Path:
+    """A file that lands after the runs."""
+    file = folder / f"orders_2024070{day}_00.csv"
+    file.write_text(sorted((account.root / "arrivals").iterdir())[0].read_text())
+    account.land(file)
+    return file
+
+
 def of(account: Account, role: str) -> list[Asked]:
     """What a role asked for."""
     asked = account.aws.asked(account.name(role))
@@ -256,9 +264,7 @@ def test_the_job_needs_its_policy(worked: Account) -> None:
 
 def test_the_gate_needs_its_policy(worked: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bucket, prefix = worked.stack.landing[0]
-    file = tmp_path / "orders_20240701_00.csv"
-    file.write_text(sorted((worked.root / "arrivals").iterdir())[0].read_text())
-    worked.land(file)
+    file = another(worked, tmp_path, 1)
     arrived = {"detail": {"bucket": {"name": bucket}, "object": {"key": f"{prefix}{file.name}"}}}
     assert called(worked, monkeypatch, arrived, {"why": MAINTAIN}) is not None
     # While the run is at work, a call is put off.
@@ -314,7 +320,8 @@ def test_the_machine_needs_its_policy(account: Account) -> None:
     account.give("machine")
 
 
-def test_a_job_that_may_not_change_tables_fails(worked: Account) -> None:
+def test_a_job_that_may_not_change_tables_fails(worked: Account, tmp_path: Path) -> None:
+    another(worked, tmp_path, 2)
     worked.give("job", without="glue:UpdateTable")
     report = worked.job("run", 9)
     worked.give("job")
