@@ -138,9 +138,5 @@ def seen_in_tables(
     looked: set[About] = set()
     for table, state, quarantined in tables:
         looked |= {(Kind.STALE, str(table.name), ""), (Kind.QUARANTINE, str(table.name), "")}
-        findings += (
-            each
-            for each in of_state(table, state, quarantined, now_ms)
-            if each.kind is Kind.STALE or (table.quarantine_limit is not None and not each.is_note)
-        )
+        findings += (each for each in of_state(table, state, quarantined, now_ms) if each.is_alert)
     return Seen(tuple(findings), frozenset(looked))

@@ -28,7 +28,7 @@ class Kind(StrEnum):
     STALE = "stale"
     """A table got no new rows for longer than its ``freshness``."""
     QUARANTINE = "quarantine"
-    """A table has bad rows. Only if they are more than its ``quarantine_limit`` it is an alert."""
+    """A table has bad rows."""
     PARKED = "parked"
     """``up`` tries a table rarely, because it keeps failing."""
     EXPIRY = "expiry"
@@ -49,7 +49,7 @@ class Finding:
 
     ``what``: one sentence. ``code``: of its problem; another code is another alert. ``hint``: what to do.
     ``stops``: a rule's finding that stopped a batch; without it, the rule was measured on published rows.
-    ``is_note``: nothing is wrong.
+    ``is_note``: nothing is wrong. ``is_alert``: whoever gets alerts is told, besides who looks.
     """
 
     kind: Kind
@@ -61,6 +61,7 @@ class Finding:
     hint: str | None = None
     stops: bool = False
     is_note: bool = False
+    is_alert: bool = True
 
     @property
     def about(self) -> About:
@@ -143,8 +144,10 @@ def _duration(seconds: float) -> str:
 
 
 def of_quarantine(name: str, rows: int, limit: int | None = None) -> Finding:
-    """Returns the finding of bad rows. Within the limit of the table nothing is wrong."""
+    """Returns the finding of bad rows, an alert above the table's limit. Within it nothing is wrong."""
     is_over = limit is not None and rows > limit
     what = f"it has {count(rows, 'row')} in quarantine{f', more than {limit:,}' if is_over else ''}"
     hint, is_note = f"lakesmith quarantine show {name}", limit is not None and not is_over
-    return Finding(Kind.QUARANTINE, what, name, Severity.WARNING, hint=hint, is_note=is_note)
+    return Finding(
+        Kind.QUARANTINE, what, name, Severity.WARNING, hint=hint, is_note=is_note, is_alert=is_over
+    )

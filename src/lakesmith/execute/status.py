@@ -66,8 +66,8 @@ class TableStatus:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Its findings and facts as sentences. Bad rows have a number of their own."""
-        found = (each.what for each in self.findings if each.kind is not Kind.QUARANTINE)
+        """Its findings and facts as sentences. Bad rows within the limit have a number of their own alone."""
+        found = (each.what for each in self.findings if each.kind is not Kind.QUARANTINE or each.is_alert)
         return (*found, *self.facts)
 
 

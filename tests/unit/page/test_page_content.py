@@ -144,7 +144,9 @@ def test_page_status_and_alerts_say_the_same_of_what_is_wrong(tmp_path: Path) ->
     failed, stale = (found["gold.result_0", kind] for kind in (Kind.FAILED, Kind.STALE))
     assert (failed.what, stale.what) == notes["gold.result_0"]
     assert "LS601 Spark failed" in failed.what and "it has never got rows" in stale.what
-    assert found["bronze.source_0", Kind.QUARANTINE].what == "it has 2 rows in quarantine, more than 1"
+    bad = found["bronze.source_0", Kind.QUARANTINE].what
+    assert bad == "it has 2 rows in quarantine, more than 1" and notes["bronze.source_0"] == (bad,)
+    assert not notes["silver.part_0"], "within what is allowed the number alone is shown"
     states = ((table, inside.lake.facts(table.name).state, 2) for table in inside.project.tables)
     alerts = seen_in_tables(states, time.time_ns() // 1_000_000).findings
     assert alerts == tuple(found[each.table, each.kind] for each in alerts) and len(alerts) == 2
