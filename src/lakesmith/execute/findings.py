@@ -49,7 +49,7 @@ class Finding:
 
     ``what``: one sentence. ``code``: of its problem; another code is another alert. ``hint``: what to do.
     ``stops``: a rule's finding that stopped a batch; without it, the rule was measured on published rows.
-    ``is_note``: nothing is wrong. ``is_alert``: whoever gets alerts is told, besides who looks.
+    ``is_note``: nothing is wrong. ``is_alert``: it is sent to whoever gets alerts, besides being shown.
     """
 
     kind: Kind
