@@ -79,7 +79,7 @@ def _checked(session: SessionHandle, lake: Lake, step: TableStep) -> TableResult
     except LakesmithError as error:
         return TableResult(name, (), snapshot, number, problems=error.problems)
     except (Py4JError, PySparkException) as error:
-        problems = explained(session, lake, step, error).problems
+        problems = explained(session, lake, batch, error).problems
         return TableResult(name, (), snapshot, number, problems=problems)
 
 
@@ -88,7 +88,7 @@ def _results(batch: Batch) -> Iterator[RuleResult]:
     frame = read_version(batch.spark, batch.name, base.snapshot)
     row_rules = [rule for rule in table.rules if rule.predicate]
     if row_rules:
-        add_reasons(frame, rule_reasons(row_rules), row_rules)
+        add_reasons(batch, frame, rule_reasons(row_rules))
         counts = [F.count_if(~F.expr(rule.predicate)).alias(f"r{at}") for at, rule in enumerate(row_rules)]
         row = frame.agg(*counts).collect()[0]
         for rule, broken in zip(row_rules, row, strict=True):

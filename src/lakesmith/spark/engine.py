@@ -36,7 +36,7 @@ from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.stop import asked_of_jvm
 from lakesmith.spark.validation.gates import pass_gates
-from lakesmith.spark.validation.rules import failed_filter, suspects
+from lakesmith.spark.validation.rules import failed_filter
 
 BatchWriter = Callable[[Batch, Lake], tuple[str, Draft]]
 """Writes a batch to its branch: the table's UUID and what to record."""
@@ -96,7 +96,7 @@ class SparkEngine:
                 raise moved from error
             raise
         except (Py4JError, PySparkException, OSError) as error:
-            raise self._moved(batch, error) or self._told(step, error) from error
+            raise self._moved(batch, error) or self._told(batch, error) from error
         finally:
             batch.end_draft()
         ahead = still_ahead(step.notes, report.warnings)
@@ -126,8 +126,8 @@ class SparkEngine:
             return None
         return None
 
-    def _told(self, step: TableStep, error: Exception) -> LakesmithError:
-        failure = explained(self.session, self.lake, step, error)
+    def _told(self, batch: Batch, error: Exception) -> LakesmithError:
+        failure = explained(self.session, self.lake, batch, error)
         is_shared = not self.lake.project.target.is_local
         return Unanswered(failure.problems[0]) if is_shared and is_unanswered(error) else failure
 
@@ -170,14 +170,12 @@ def _alter_columns(batch: Batch) -> list[str]:
     return [*renamed, *(f"column {name} is not declared any more and was dropped" for name in drops)]
 
 
-def explained(session: SessionHandle, lake: Lake, step: TableStep, error: BaseException) -> LakesmithError:
+def explained(session: SessionHandle, lake: Lake, batch: Batch, error: BaseException) -> LakesmithError:
     """Returns the failure without the project's secrets, which Spark may quote."""
-    secrets = lake.project.secrets
-    if problem := failed_filter(error, step.table, secrets):
+    secrets, step = lake.project.secrets, batch.step
+    if problem := failed_filter(error, batch, secrets):
         return QualityError(problem)
     problem = explain_failure(error, Path(session.log_path), secrets)
-    if rules := suspects(error, step.table):
-        problem = replace(problem, hint="; ".join(part for part in (rules, problem.hint) if part))
     if landed := landing_file(step, lake.project.root, error):
         file = printable(landed[1].path)
         skip = f"replace it by a whole one, or leave it out: lakesmith files {step.name} --skip {file}"

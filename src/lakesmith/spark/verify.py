@@ -69,7 +69,7 @@ def _verified(session: SessionHandle, lake: Lake, step: TableStep) -> Verificati
     except LakesmithError as error:
         return failed(step.name, error)
     except (Py4JError, PySparkException) as error:
-        return failed(step.name, explained(session, lake, step, error))
+        return failed(step.name, explained(session, lake, batch, error))
 
 
 _OTHER: Final = "_lakesmith_other"
@@ -90,7 +90,7 @@ def verify_table(batch: Batch) -> Verification:
         return skipped(batch.name, f"it has no column {missing[0]} yet: run it first")
     if unfit := [name for name in columns if not has_equality(types[name.lower()])]:
         return skipped(batch.name, f"values of its column {unfit[0]} cannot be compared")
-    expected = outcome_of(validated_rows(rows, batch.step.table)).rows
+    expected = outcome_of(validated_rows(batch, rows)).rows
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
     kinds = {name: types[name.lower()] for name in columns}
     both = side(_in_comparable(expected, kinds), WANTED).unionByName(

@@ -51,16 +51,23 @@ def test_it_is_found_before_a_row_is_written(shop: Harness, delete_when: str, wh
     assert [snapshot.count("added-records") for snapshot in state.snapshots.values()] == [0]
 
 
-@pytest.mark.parametrize("batch", ["first", "second"])
-def test_it_fails_on_a_value_of_a_rebuild_or_of_new_rows(shop: Harness, batch: str) -> None:
-    declare(shop, "id > 0 and op > 5")
+@pytest.mark.parametrize(
+    ("batch", "delete_when"),
+    [
+        ("first", "id > 0 and op > 5"),
+        ("second", "id > 0 and op > 5"),
+        ("first", "id > 0 and to_date(op, 'yyyy') > '2024-01-01'"),
+    ],
+)
+def test_it_fails_on_a_value_of_a_rebuild_or_of_new_rows(shop: Harness, batch: str, delete_when: str) -> None:
+    declare(shop, delete_when)
     kept = [] if batch == "first" else [(1, "3")]
     if kept:
         shop.take("landing/orders/1.csv", "id,day,op\n1,2024-01-31,3\n2,2024-01-31,7\n")
     shop.land("landing/orders/2.csv", "id,day,op\n3,2024-01-31,six\n")
     problem = problem_of(shop)
     assert problem.code == "LS804"
-    assert problem.what == "the delete_when of silver.orders, id > 0 and op > 5, fails on a value"
+    assert problem.what == f"the delete_when of silver.orders, {delete_when}, fails on a value"
     assert str(problem.place) == "tables/silver/orders.yaml:3"
     assert "'six'" in (problem.found or "")
     assert "try_cast" in (problem.hint or "")

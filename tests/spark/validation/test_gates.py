@@ -174,15 +174,6 @@ def test_a_rule_that_cannot_be_computed_says_which_where_and_why(make_shop: Make
         assert str(problem.place) == "tables/bronze/orders.yaml:7"
 
 
-def test_a_row_rule_that_may_have_failed_is_named_where_spark_does_not_say(make_shop: MakeShop) -> None:
-    rule = "IsComplete \"city\" where \"to_date(city, 'yyyy') > '2024-01-01'\""
-    shop = shop_with(make_shop, rule)
-    shop.land_rows("orders", 1, "1,Oslo,5")
-    (problem,) = shop.run().problems
-    assert problem.code == "LS601" and "Oslo" in problem.what
-    assert f"it is the `where` of a rule: {rule} (tables/bronze/orders.yaml:6)" in (problem.hint or "")
-
-
 def test_a_rule_that_does_not_fit_is_refused_at_its_place(make_shop: MakeShop) -> None:
     shop = make_shop(
         {

@@ -85,9 +85,32 @@ def test_a_filter_that_fails_on_a_value(shop: Harness, table: str, text: str) ->
     assert "try_cast" in (problem.hint or "")
 
 
-def test_a_query_that_fails_on_a_value_is_not_taken_for_a_rule(shop: Harness) -> None:
-    shop.write({"tables/silver/orders.sql": "SELECT id, name FROM bronze.orders WHERE name > 5"})
-    shop.write({"tables/silver/orders.yaml": RULES.replace("RULE", 'IsComplete "name" where "name > 5"')})
+@pytest.mark.parametrize(
+    ("table", "text", "where"),
+    [
+        ("bronze.orders", ORDERS, "to_date(name, 'yyyy') > '2024-01-01'"),
+        ("silver.orders", "", "to_timestamp(name, 'HH:mm') IS NOT NULL"),
+        ("silver.orders", KEYED, "element_at(tags, int(id) + 5) = 'a'"),
+    ],
+    ids=["date, sourced", "time, plain", "element, keyed"],
+)
+def test_a_filter_is_named_where_spark_says_no_place(
+    shop: Harness, table: str, text: str, where: str
+) -> None:
+    rule = f'IsComplete "day" where "{where}"'
+    (problem,) = problems(shop, table, text, 'IsComplete "tags" where "id > 0",\n    ' + rule)
+    assert (problem.code, problem.rule) == ("LS803", rule)
+    assert problem.place and problem.place.line == text.count("\n") + 5
+    assert (
+        "index" in (problem.found or "") or "'six'" in (problem.found or "") or "'7'" in (problem.found or "")
+    )
+    assert "try_" in (problem.hint or "")
+
+
+@pytest.mark.parametrize("condition", ["name > 5", "to_date(name, 'yyyy') > '2024-01-01'"])
+def test_a_query_that_fails_on_a_value_is_not_taken_for_a_rule(shop: Harness, condition: str) -> None:
+    shop.write({"tables/silver/orders.sql": f"SELECT id, name FROM bronze.orders WHERE {condition}"})
+    shop.write({"tables/silver/orders.yaml": RULES.replace("RULE", f'IsComplete "name" where "{condition}"')})
     shop.land("landing/orders/1.csv", "id,name,day,tags\n1,six,2024-01-31,a\n")
     result = shop.run()
     assert (result.code, result.problems[0].code) == (1, "LS601")

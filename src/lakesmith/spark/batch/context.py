@@ -12,7 +12,7 @@ from functools import cached_property
 from threading import Event as Flag
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.catalog.progress import most_live_rows
 from lakesmith.catalog.protocol import Catalog
@@ -43,7 +43,7 @@ from lakesmith.spark.iceberg.others import meet_inputs
 @dataclass(frozen=True)
 class Batch:
     """A batch: its session, lake, step and identity. ``attempt`` is a fresh UUID; ``started_ms`` since the
-    epoch; ``stop`` prevents its publish."""
+    epoch; ``stop`` prevents its publish; ``checked`` are the rows that row rules are applied to."""
 
     spark: SparkSession
     catalog: Catalog
@@ -53,6 +53,7 @@ class Batch:
     attempt: str = field(default_factory=lambda: str(uuid.uuid4()))
     started_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     stop: Flag = field(default_factory=Flag)
+    checked: list[DataFrame] = field(default_factory=list)
 
     @property
     def name(self) -> TableName:

@@ -341,7 +341,7 @@ def validate_rows(batch: Batch, rows: DataFrame) -> DataFrame:
         return rows
     parsed = F.size(REASONS) == 0
     broken = F.concat(rule_reasons(rules), *folders)
-    return add_reasons(rows, F.when(parsed, broken).otherwise(F.col(REASONS)), rules)
+    return add_reasons(batch, rows, F.when(parsed, broken).otherwise(F.col(REASONS)))
 
 
 def _too_long_for_folders(batch: Batch, rows: DataFrame) -> list[SparkColumn]:

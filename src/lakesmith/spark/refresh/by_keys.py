@@ -199,7 +199,7 @@ def _validated(batch: Batch, query: Query, touched: Touched) -> Validated:
     given = {name.lower() for name in found.columns}
     gone = {name: F.lit(None) for name in query.rows.columns if name.lower() not in given}
     among = replace(found, frame=touched.among(found.frame.withColumns(gone)))
-    return validated_rows(among, batch.step.table)
+    return validated_rows(batch, among)
 
 
 def _there(batch: Batch, touched: Touched, columns: Sequence[str]) -> DataFrame:

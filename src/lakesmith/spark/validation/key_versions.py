@@ -27,15 +27,13 @@ from pyspark.sql.window import WindowSpec
 
 from lakesmith.project.definitions import Nulls, TableDefinition
 from lakesmith.quoting import quoted
+from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.quarantine import REASONS
 from lakesmith.spark.catalyst.arrival import batch_of
 from lakesmith.spark.frames.comparable import comparable, has_equality
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.query.table_query import QueryRows
-from lakesmith.spark.validation.rules import add_reasons, delete_condition, rule_counts, rule_reasons
-
-DELETE: Final = "_lakesmith_delete"
-"""True for a row that deletes its key."""
+from lakesmith.spark.validation.rules import DELETE, add_reasons, delete_condition, rule_counts, rule_reasons
 
 ARRIVED: Final = "_lakesmith_arrived"
 """The number of the batch that ingested a row into the input; null if arrival is unknown."""
@@ -150,11 +148,12 @@ def note_of_ties(count: int) -> tuple[str, ...]:
     return (f"{ties} of latest_by {verb} settled by the values, as arrival does not tell the rows apart",)
 
 
-def validate(rows: QueryRows, table: TableDefinition) -> Validated:
+def validate(batch: Batch, rows: QueryRows) -> Validated:
     """Adds to each row its rule violations and whether it deletes its key.
 
     Raises QualityError LS804 as ``delete_condition``, LS802 as ``add_reasons``.
     """
+    table = batch.step.table
     frame = rows.frame.withColumn(DELETE, delete_condition(rows.frame, rows.columns, table))
     without = [(F.col(quoted(key)).isNull(), F.lit(f"key column {key} is null")) for key in table.key]
     # Spark interprets array_compact, which for every row costs more than all else here.
@@ -162,7 +161,7 @@ def validate(rows: QueryRows, table: TableDefinition) -> Validated:
     deletes = F.when(F.col(DELETE), _no_time(table))
     has_no_key = reduce(or_, (is_null for is_null, _ in without))
     reasons = F.when(has_no_key, no_key).otherwise(F.coalesce(deletes, rule_reasons(table.checks)))
-    return Validated(add_reasons(frame, reasons, table.checks), table, rows.columns, rows.hidden, rows.marks)
+    return Validated(add_reasons(batch, frame, reasons), table, rows.columns, rows.hidden, rows.marks)
 
 
 def _no_time(table: TableDefinition) -> SparkColumn:

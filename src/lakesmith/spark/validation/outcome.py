@@ -6,10 +6,11 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakesmith.project.definitions import IS_CURRENT, TableDefinition
+from lakesmith.project.definitions import IS_CURRENT
+from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.query.table_query import QueryRows
-from lakesmith.spark.validation.key_versions import DELETE, Validated, validate
-from lakesmith.spark.validation.rules import add_reasons, rule_reasons
+from lakesmith.spark.validation.key_versions import Validated, validate
+from lakesmith.spark.validation.rules import DELETE, add_reasons, rule_reasons
 from lakesmith.spark.validation.validity_periods import IS_ROW, as_rows, put_in_order, tracked_columns
 
 
@@ -30,14 +31,15 @@ class Placed:
     deletes: SparkColumn
 
 
-def validated_rows(rows: QueryRows, table: TableDefinition) -> Validated:
+def validated_rows(batch: Batch, rows: QueryRows) -> Validated:
     """Returns the query's rows with their rule violations and, with a key, whether each deletes it.
 
     Raises QualityError LS802 as ``add_reasons``, LS804 as ``delete_condition``.
     """
+    table = batch.step.table
     if table.key:
-        return validate(rows, table)
-    reasoned = add_reasons(rows.frame, rule_reasons(table.checks), table.checks)
+        return validate(batch, rows)
+    reasoned = add_reasons(batch, rows.frame, rule_reasons(table.checks))
     return Validated(reasoned, table, rows.columns, rows.hidden, rows.marks)
 
 

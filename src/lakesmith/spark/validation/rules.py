@@ -12,7 +12,8 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -72,6 +73,9 @@ _FITTING: Final = {
 }
 """What a rule can cast to, by Spark's name of the type."""
 
+DELETE: Final = "_lakesmith_delete"
+"""True for a row that deletes its key."""
+
 TRY_FUNCTIONS: Final = "try_cast and try_divide give NULL where CAST and / fail"
 
 _SQL_PLACE = re.compile(
@@ -80,15 +84,16 @@ _SQL_PLACE = re.compile(
 """The end of Spark's message of a failure on a value: the expression's text, the failed part underlined."""
 
 
-def add_reasons(rows: DataFrame, reasons: SparkColumn, rules: Sequence[Rule]) -> DataFrame:
-    """Adds ``reasons``, made of ``rules``, to ``rows`` as their column ``_reasons``.
+def add_reasons(batch: Batch, rows: DataFrame, reasons: SparkColumn) -> DataFrame:
+    """Adds ``reasons``, made of the table's row rules, to ``rows`` as their column ``_reasons``.
 
     Raises QualityError LS802 with every rule that does not fit these columns and types.
     """
+    batch.checked.append(rows)
     try:
         return rows.withColumn(REASONS, reasons)
     except AnalysisException as error:
-        problems = [problem for rule in rules if (problem := problem_of(rows, rule))]
+        problems = [problem for rule in batch.step.table.checks if (problem := problem_of(rows, rule))]
         if not problems:
             raise
         raise QualityError(problems) from error
@@ -114,14 +119,13 @@ def delete_condition(rows: DataFrame, columns: Sequence[str], table: TableDefini
     return F.coalesce(condition, F.lit(False))
 
 
-def failed_filter(error: BaseException, table: TableDefinition, secrets: Iterable[str]) -> Problem | None:
+def failed_filter(error: BaseException, batch: Batch, secrets: Iterable[str]) -> Problem | None:
     """Returns LS803 if a rule's ``where`` failed on a value, LS804 if ``delete_when`` did; else None."""
-    match = _SQL_PLACE.search(full_text(error))
+    table, match = batch.step.table, _SQL_PLACE.search(full_text(error))
     if match is None:
-        return None
+        return None if wrong_value(error, ()) is None else _found_filter(batch, secrets)
     if table.delete_when is not None and _is_of(match, table.delete_when):
-        expected, hint = "a condition that is true, false or null for each row", _try_cast("does not delete")
-        return _unfit_delete(table, "fails on a value", expected, _said(error, secrets), hint)
+        return _failed_delete(table, _said(error, secrets))
     for rule in table.rules:
         if rule.wheres and (_is_of(match, rule.predicate) if rule.predicate else _is_in(match, rule.wheres)):
             return filter_problem(rule, _said(error, secrets))
@@ -136,12 +140,33 @@ def filter_problem(rule: Rule, found: str) -> Problem:
     return Problem("LS803", what, rule.place, expected, found, hint, rule.text)
 
 
-def suspects(error: BaseException, table: TableDefinition) -> str | None:
-    """Returns the row rules whose ``where`` may have failed on a value, if Spark does not say what did."""
-    rules = [f"{rule.text} ({rule.place})" for rule in table.rules if rule.predicate and rule.wheres]
-    if not rules or wrong_value(error, ()) is None:
+def _found_filter(batch: Batch, secrets: Iterable[str]) -> Problem | None:
+    """Returns the problem of the condition that fails on a value, found by evaluating each alone: Spark does
+    not say what called a function such as ``to_date``. None if the rows themselves fail, or no condition."""
+    table = batch.step.table
+    rules = [rule for rule in table.checks if rule.wheres]
+    if not rules and table.delete_when is None:
         return None
-    return f"if it is not the query that fails, it is the `where` of a rule: {'; '.join(rules)}"
+    for checked in batch.checked:
+        rows = checked.drop(DELETE)
+        if _failure(rows) is not None:
+            return None
+        if table.delete_when is not None and (error := _failure(rows, table.delete_when)):
+            return _failed_delete(table, _said(error, secrets))
+        for rule in rules:
+            if error := _failure(rows, rule.predicate):
+                return filter_problem(rule, _said(error, secrets))
+    return None
+
+
+def _failure(rows: DataFrame, expression: str = "*") -> Exception | None:
+    try:
+        rows.selectExpr(expression).write.format("noop").mode("overwrite").save()
+    except AnalysisException:
+        return None
+    except (Py4JError, PySparkException) as error:
+        return error
+    return None
 
 
 def _is_of(match: re.Match[str], text: str) -> bool:
@@ -159,6 +184,11 @@ def _is_in(match: re.Match[str], texts: Iterable[str]) -> bool:
 
 def _try_cast(effect: str) -> str:
     return f"write try_cast(column AS type) in it: what cannot be cast is null then, and the row {effect}"
+
+
+def _failed_delete(table: TableDefinition, found: str) -> Problem:
+    expected, hint = "a condition that is true, false or null for each row", _try_cast("does not delete")
+    return _unfit_delete(table, "fails on a value", expected, found, hint)
 
 
 def _unfit_delete(

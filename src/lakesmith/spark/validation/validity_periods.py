@@ -21,7 +21,7 @@ from lakesmith.errors import RunError, did_you_mean, listed
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, TableDefinition
 from lakesmith.quoting import quoted
 from lakesmith.spark.frames.comparable import comparable, has_equality, holds_maps, is_collated
-from lakesmith.spark.validation.key_versions import DELETE
+from lakesmith.spark.validation.rules import DELETE
 
 VERSION_OUTCOME: Final = "_lakesmith_outcome"
 """What a version did: opened, continued, closed, or absent (a delete of a key that was not there)."""

@@ -16,14 +16,8 @@ from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.sidecar import read_tombstones, tombstone_columns
 from lakesmith.spark.frames.comparable import equal_in, has_equality
 from lakesmith.spark.iceberg.snapshots import read_version
-from lakesmith.spark.validation.key_versions import (
-    ARRIVED,
-    DELETE,
-    Validated,
-    same_key,
-    version,
-    version_parts,
-)
+from lakesmith.spark.validation.key_versions import ARRIVED, Validated, same_key, version, version_parts
+from lakesmith.spark.validation.rules import DELETE
 from lakesmith.spark.write.replace_rows import by_file, place
 from lakesmith.spark.write.rows_at import rows_at
 

@@ -19,7 +19,7 @@ def write_plain(batch: Batch, rows: QueryRows) -> Draft:
 
     Raises QualityError LS802 as ``validated_rows``.
     """
-    validated, seen = validated_rows(rows, batch.step.table), RowCounts()
+    validated, seen = validated_rows(batch, rows), RowCounts()
     good = validated.observed(seen).good.select(*map(quoted, rows.columns))
     batch.say("writing")
     _write(batch, rows.stored(good))

@@ -39,7 +39,7 @@ def rebuild(batch: Batch, rows: QueryRows) -> Draft:
     driver's memory, they are computed again. A query that may give other rows then is kept on disk instead.
     Raises RunError LS615 as ``tracked_columns``.
     """
-    validated, seen, written = validate(rows, batch.step.table), RowCounts(), RowCounts()
+    validated, seen, written = validate(batch, rows), RowCounts(), RowCounts()
     placed, again = placed_of(validated.observed(seen)), _is_read_twice(batch)
     kept = placed.frame.persist(StorageLevel.DISK_ONLY) if again else placed.frame
     try:

@@ -23,8 +23,8 @@ from lakesmith.spark.frames.row_counts import Kept, RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
 from lakesmith.spark.query.table_query import QueryRows
-from lakesmith.spark.validation.key_versions import DELETE, Validated, note_of_ties, validate
-from lakesmith.spark.validation.rules import checks_of, stop_if_asked
+from lakesmith.spark.validation.key_versions import Validated, note_of_ties, validate
+from lakesmith.spark.validation.rules import DELETE, checks_of, stop_if_asked
 from lakesmith.spark.write.merge_outcomes import (
     OUTCOME,
     PLACES,
@@ -41,7 +41,7 @@ from lakesmith.spark.write.replace_rows import by_file, can_replace, replace_row
 
 def upsert(batch: Batch, rows: QueryRows) -> Draft:
     """Brings the new rows into the working branch."""
-    validated, seen = validate(rows, batch.step.table), RowCounts()
+    validated, seen = validate(batch, rows), RowCounts()
     with Kept() as kept:
         tasks = 1 + rows_read(batch) // limits.ROWS_A_WRITING_TASK
         winners = kept.keep(validated.observed(seen).winners().coalesce(tasks))

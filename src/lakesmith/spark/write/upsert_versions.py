@@ -26,8 +26,8 @@ from lakesmith.spark.frames.row_counts import Kept, RowCounts, counts_of
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.iceberg.uncommitted_files import ROW_ID
 from lakesmith.spark.query.table_query import QueryRows, at_occurrences, rows_over
-from lakesmith.spark.validation.key_versions import DELETE, note_of_ties, same_key, validate
-from lakesmith.spark.validation.rules import checks_of, stop_if_asked
+from lakesmith.spark.validation.key_versions import note_of_ties, same_key, validate
+from lakesmith.spark.validation.rules import DELETE, checks_of, stop_if_asked
 from lakesmith.spark.validation.validity_periods import (
     IS_ROW,
     VERSION_OUTCOMES,
@@ -76,7 +76,7 @@ def upsert_versions(batch: Batch, rows: QueryRows) -> Draft:
     as ``tracked_columns``.
     """
     tracked = tracked_columns(rows.frame, rows.columns, batch.step.table)
-    validated, seen = validate(rows, batch.step.table), RowCounts()
+    validated, seen = validate(batch, rows), RowCounts()
     with Kept() as kept:
         task = Task(batch, validated.columns, tracked, validated.ties, kept)
         tasks = 1 + rows_read(batch) // limits.ROWS_A_WRITING_TASK
@@ -149,7 +149,7 @@ def _whole(task: Task, standings: Standings, late: DataFrame) -> DataFrame:
     (item,) = batch.step.inputs
     rows = {item.table: read_version(batch.spark, item.table, item.end)}
     whole = rows_over(batch, at_occurrences(batch, rows), with_arrival=True)
-    validated = validate(whole, table)
+    validated = validate(batch, whole)
     task.whole.append(validated)
     versions = as_rows(
         task.typed(replace(validated, frame=only(validated.frame, late, table)).versions()), table

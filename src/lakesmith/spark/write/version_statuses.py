@@ -18,7 +18,8 @@ from lakesmith.spark.batch.sidecar import read_tombstones
 from lakesmith.spark.frames.comparable import equal_in
 from lakesmith.spark.frames.row_counts import Kept
 from lakesmith.spark.iceberg.snapshots import column_types, read_version
-from lakesmith.spark.validation.key_versions import DELETE, Validated, same_key
+from lakesmith.spark.validation.key_versions import Validated, same_key
+from lakesmith.spark.validation.rules import DELETE
 from lakesmith.spark.write.replace_rows import place
 
 STANDING: Final = "_lakesmith_standing"
