@@ -85,8 +85,8 @@ deploy-tests: $(VENV)/installed $(VENV)/checkers  ## Terraform applies the deplo
 actionlint: $(VENV)/installed  ## the linter of workflows, for the tests of what deploy writes for GitHub; needs Go
 	GOBIN=$(CURDIR)/$(BIN) go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-bare-roots: $(VENV)/installed  ## an example as a deployed job runs it, in a root with the service's Python and Spark alone; needs debootstrap: make bare-roots EXAMPLE=invoices SUITE=trixie
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/bare_roots.py --suite $(SUITE) $(EXAMPLE)
+bare-roots: $(VENV)/installed  ## all examples, or one, as deployed jobs run them, in a root with the service's Python and Spark alone; needs debootstrap: make bare-roots EXAMPLE=invoices SUITE=trixie
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/bare_roots.py --suite $(SUITE) $(if $(filter file,$(origin EXAMPLE)),,$(EXAMPLE))
 
 docs: $(VENV)/installed  ## the documentation as a site in build/docs; fails on broken links and on pages that no menu has
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --conf-dir docs --doctree-dir build/doctrees --builder html . build/docs

@@ -37,7 +37,7 @@ def main(file: Path, name: str) -> int:
         _download(given["EntryPoint"], work / "submit.py")
         archive = conf.pop("spark.archives")
         if root != Path("/"):
-            _unpack(archive, work)
+            conf["spark.archives"] = _unpack(archive, work, root)
         environ = {
             each.removeprefix(_DRIVER): value for each, value in conf.items() if each.startswith(_DRIVER)
         }
@@ -103,16 +103,19 @@ def _download(uri: str, to: Path) -> None:
     boto3.client("s3").download_file(bucket, key, str(to))
 
 
-def _unpack(archive: str, work: Path) -> None:
-    """Links the unpacked archive into a job's folder. Its prefix is the hash of its content: it is kept."""
+def _unpack(archive: str, work: Path, root: Path) -> str:
+    """Links the unpacked archive into the driver's folder. Its prefix is the hash of its content: it is kept.
+    Returns where it is for Spark, which unpacks it for executors."""
     uri, _, name = archive.partition("#")
     kept = work.with_name(uri.split("/")[-2])
-    if not kept.is_dir():
-        _download(uri, work / "archive.tar.gz")
-        with tarfile.open(work / "archive.tar.gz") as packed:
-            packed.extractall(work / "unpacked", filter="data")
-        (work / "unpacked").rename(kept)
+    packed = kept.with_name(f"{kept.name}.tar.gz")
+    if not packed.is_file():
+        _download(uri, work / packed.name)
+        with tarfile.open(work / packed.name) as file:
+            file.extractall(kept, filter="data")
+        (work / packed.name).rename(packed)
     (work / name).symlink_to(f"../{kept.name}")
+    return f"/{packed.relative_to(root)}#{name}"
 
 
 def _keep(said: str, name: str) -> None:

@@ -125,7 +125,8 @@ def _emr(stack: Stack, result: str) -> State:
     conf = {
         "spark.archives": f"{artifacts}/packages.tar.gz#packages",
         "spark.emr-serverless.driverEnv.PYTHONPATH": packages,
-        "spark.executorEnv.PYTHONPATH": packages,
+        # Spark starts some Python workers in a folder of their session, within that of the archives.
+        "spark.executorEnv.PYTHONPATH": f"{packages}:../packages",
         "spark.emr-serverless.driverEnv.AWS_DEFAULT_REGION": stack.deploy.region,
         "spark.emr-serverless.driverEnv.PYSPARK_PYTHON": "python3.11",
         "spark.executorEnv.PYSPARK_PYTHON": "python3.11",

@@ -126,6 +126,18 @@ def test_the_project_has_its_files_without_data_and_secrets(shop: Path) -> None:
     }  # fmt: skip
 
 
+def test_what_tables_are_exported_to_is_not_the_projects(tmp_path: Path) -> None:
+    exported = {"tables/gold/cities.yaml": "export: {format: csv, to: ./public/cities}\n"}
+    shop = deployed.project(tmp_path, deployed.SMALL | exported)
+    before = artifact.project_of(deployed.stack(shop))
+    for name in ("public/cities/manifest.json", "exports/gold/others/a.csv"):
+        (shop / name).parent.mkdir(parents=True)
+        (shop / name).write_text("x")
+    assert artifact.project_of(deployed.stack(shop)).prefix == before.prefix
+    (shop / "public/names.py").write_text("x = 1")
+    assert artifact.project_of(deployed.stack(shop)).prefix != before.prefix
+
+
 def test_data_beside_the_project_is_refused(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifact, "PROJECT_BYTES", 5000)
     (shop / "big").mkdir()

@@ -75,6 +75,23 @@ def test_production_protects_what_holds_data(case: str) -> None:
     assert 0 in (protected, emptied)
 
 
+def test_workers_find_the_packages_in_their_folder_and_in_one_of_a_session(tmp_path: Path) -> None:
+    machine = json.loads(deployed.texts("customer-orders")["machine.asl.json"])
+    (words,) = (
+        each["Parameters"]["JobDriver"]["SparkSubmit"]["SparkSubmitParameters"].split()
+        for each in machine["States"].values()
+        if "JobDriver" in each.get("Parameters", {})
+    )
+    conf = dict(word.split("=", 1) for word in words if word != "--conf")
+    unpacked = tmp_path / conf["spark.archives"].rpartition("#")[2]
+    session = tmp_path / "0c6d5a1e"
+    for folder in (unpacked, session):
+        folder.mkdir()
+    for worker in (tmp_path, session):
+        found = [(worker / each).resolve() for each in conf["spark.executorEnv.PYTHONPATH"].split(":")]
+        assert unpacked in found, worker
+
+
 def terraform(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Runs Terraform with the providers of this machine alone."""
     environ = {**os.environ, **config_of(folder)}
