@@ -26,6 +26,9 @@ import moto.budgets.responses as budgets
 import moto.emrserverless.models as emr_models
 import moto.emrserverless.responses as emr
 import moto.glue.responses as glue
+import moto.lakeformation.models as formation_models
+import moto.lakeformation.responses as formation
+import moto.lakeformation.urls as formation_urls
 import moto.s3.models as s3_models
 import moto.s3.responses as s3
 import moto.sqs.models as sqs
@@ -36,6 +39,7 @@ from moto.core.responses import ActionResult, EmptyResult
 from moto.glue.exceptions import EntityNotFoundException
 from moto.iam.access_control import IAMPolicy, PermissionResult
 from moto.iam.models import iam_backends
+from moto.lakeformation.exceptions import InvalidInput
 from moto.moto_server import threaded_moto_server
 from moto.moto_server.threaded_moto_server import ThreadedMotoServer
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
@@ -297,9 +301,71 @@ def patch_athena() -> None:
     athena.AthenaResponse.delete_named_query = delete
 
 
+def unordered(found: Any) -> Any:
+    """A value of JSON whose lists have no order, and without the catalog, which is the account's."""
+    if isinstance(found, dict):
+        return {key: unordered(value) for key, value in found.items() if key != "CatalogId"}
+    return sorted(map(unordered, found), key=repr) if isinstance(found, list) else found
+
+
+def patch_lake_formation() -> None:
+    """Lake Formation: places in hybrid mode, grants by tags, and principals that opt in."""
+    opted: list[dict[str, Any]] = []
+    response = formation.LakeFormationResponse
+    lists, revokes = response.list_permissions, response.revoke_permissions
+
+    def list_permissions(call: Any) -> Any:
+        policy = (call._get_param("Resource") or {}).get("LFTagPolicy")
+        if policy is None:
+            return lists(call)
+        every = call.lakeformation_backend.list_permissions(
+            call.current_account, call._get_param("Principal")
+        )
+        kinds = ((each["Resource"].get("LFTagPolicy", {}).get("ResourceType"), each) for each in every)
+        found = [each for kind, each in kinds if kind == policy["ResourceType"]]
+        return json.dumps({"PrincipalResourcePermissions": found})
+
+    def revoke_permissions(call: Any) -> Any:
+        every = call.lakeformation_backend.list_permissions
+        before = every(call.current_account)
+        said = revokes(call)
+        if every(call.current_account) == before:
+            # The provider asks until it is told so.
+            raise InvalidInput("No permissions revoked. Grantee does not have them")
+        return said
+
+    def given(call: Any) -> dict[str, Any]:
+        return {name: call._get_param(name) for name in ("Principal", "Resource") if call._get_param(name)}
+
+    def opt_in(call: Any) -> str:
+        opted.append({**given(call), "LastModified": time.time(), "LastUpdatedBy": "tests"})
+        return "{}"
+
+    def opt_out(call: Any) -> str:
+        opted[:] = [each for each in opted if not given(call).items() <= each.items()]
+        return "{}"
+
+    def list_opted(call: Any) -> str:
+        found = [each for each in opted if given(call).items() <= each.items()]
+        return json.dumps({"LakeFormationOptInsInfoList": found})
+
+    response.list_permissions, response.revoke_permissions = list_permissions, revoke_permissions
+    response.create_lake_formation_opt_in = opt_in
+    response.delete_lake_formation_opt_in = opt_out
+    response.list_lake_formation_opt_ins = list_opted
+    for action in ("CreateLakeFormationOptIn", "DeleteLakeFormationOptIn", "ListLakeFormationOptIns"):
+        formation_urls.url_paths[f"{{0}}/{action}$"] = formation_urls.response.dispatch
+    formation_models.Permission.equal_principal_and_resouce = lambda one, other: (
+        one.principal == other.principal and unordered(one.resource) == unordered(other.resource)
+    )
+    plain = formation_models.Resource.to_dict
+    formation_models.Resource.to_dict = lambda each: {**plain(each), "HybridAccessEnabled": True}
+
+
 def main(port: int, port_file: Path, jobs: Path | None = None) -> None:
     """Serves on a port of loopback, which it writes to a file when it answers."""
-    for patch in (patch_states, patch_emr, patch_s3, patch_sqs, patch_glue, patch_budgets, patch_athena):
+    patches = (patch_states, patch_emr, patch_s3, patch_sqs, patch_glue, patch_budgets, patch_athena)
+    for patch in (*patches, patch_lake_formation):
         patch()
     if jobs is not None:
         run_machines(jobs)

@@ -129,6 +129,47 @@ def test_each_example_is_applied_and_destroyed(tmp_path: Path, aws: emulated_aws
     destroy(aws, *roots)
 
 
+def test_readers_get_what_their_tags_grant(tmp_path: Path, aws: emulated_aws.Aws) -> None:
+    people = {"tables/silver/people.yaml": "from: bronze.orders\nkey: [id]\ntags: [pii]\n"}
+    settings = f"{deployed.USUAL}, mode: development, lake_formation: true"
+    root = deployed.project(tmp_path / "shop", deployed.SMALL | people, settings)
+    roots = applied(aws, root)
+    assert changed(roots[0].planned()) == DRIFTS
+    assert {role: visible(aws, f"shop-prod-{role}") for role in ("reader", "pii-reader", "gate")} == {
+        "reader": {"bronze", "gold"},
+        "pii-reader": {"bronze", "gold", "silver"},
+        "gate": {"bronze", "gold", "silver", "lakesmith"},
+    }
+    formation = aws.client("lakeformation")
+    opted = formation.list_lake_formation_opt_ins()["LakeFormationOptInsInfoList"]
+    names = [each["Principal"]["DataLakePrincipalIdentifier"].rpartition("/")[2] for each in opted]
+    assert {name: names.count(name) for name in names} == {"shop-prod-reader": 8, "shop-prod-pii-reader": 8}
+    destroy(aws, *roots)
+    assert not formation.list_lf_tags()["LFTags"]
+    assert not formation.list_resources()["ResourceInfoList"]
+    assert not formation.list_permissions()["PrincipalResourcePermissions"]
+    assert not formation.list_lake_formation_opt_ins()["LakeFormationOptInsInfoList"]
+
+
+def visible(aws: emulated_aws.Aws, role: str) -> set[str]:
+    """The databases whose tables a role may select from by their tags: Lake Formation's rule."""
+    formation, found = aws.client("lakeformation"), set()
+    grants = [
+        {each["TagKey"]: {*each["TagValues"]} for each in grant["Resource"]["LFTagPolicy"]["Expression"]}
+        for grant in formation.list_permissions()["PrincipalResourcePermissions"]
+        if grant["Principal"]["DataLakePrincipalIdentifier"].endswith(f"/{role}")
+        and grant["Resource"].get("LFTagPolicy", {}).get("ResourceType") == "TABLE"
+        and "SELECT" in grant["Permissions"]
+    ]
+    for database in aws.client("glue").get_databases()["DatabaseList"]:
+        of = {"Database": {"Name": database["Name"]}}
+        tags = formation.get_resource_lf_tags(Resource=of)["LFTagOnDatabase"]
+        has = {each["TagKey"]: each["TagValues"][0] for each in tags}
+        if any(all(has.get(key) in values for key, values in grant.items()) for grant in grants):
+            found.add(database["Name"])
+    return found
+
+
 def test_half_an_apply_is_finished_by_the_next(tmp_path: Path, aws: emulated_aws.Aws) -> None:
     roots = applied(aws, development(tmp_path / "shop", "dim-customers"), is_cut_off=True)
     assert changed(roots[0].planned()) == DRIFTS

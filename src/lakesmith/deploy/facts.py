@@ -16,6 +16,7 @@ from lakesmith.deploy.names import (
     bucket_and_prefix,
     covering,
     dashed,
+    lake_formation_value,
     shortened,
 )
 from lakesmith.graph.graph import Graph
@@ -35,6 +36,8 @@ MOST_SELECTED: Final = 8000
 POLL: Final = "poll"
 MAINTAIN: Final = "maintain"
 """Besides a schedule's text, why the gate is called: sources are to be asked, tables may need maintenance."""
+PII: Final = "pii"
+"""The tag of tables that hold personal data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,15 @@ class Database:
     key: str
     name: str
     layer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A database's tags in Lake Formation. ``owner``: that of all its tables, if it is one."""
+
+    database: Database
+    is_pii: bool
+    owner: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +271,18 @@ class Stack:
             table.owner,
             table.tags,
         )
+
+    @cached_property
+    def grants(self) -> tuple[Grant, ...]:
+        """The tags of each database in Lake Formation."""
+        return tuple(map(self._grant, self.databases))
+
+    def _grant(self, database: Database) -> Grant:
+        tables = [table for table in self.own_tables if table.name.layer == database.layer]
+        # Ledgers and quarantine hold what was wrong with rows, and so values of people.
+        is_pii = database.layer == RESERVED_LAYER or any(PII in table.tags for table in tables)
+        owners = {table.owner and lake_formation_value(table.owner) for table in tables}
+        return Grant(database, is_pii, owners.pop() if len(owners) == 1 else None)
 
     @property
     def units(self) -> tuple[Unit, ...]:

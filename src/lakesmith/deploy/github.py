@@ -28,7 +28,7 @@ ACTIONS: Final = {
 }
 """Actions by the commits of their versions: a tag could be moved to other code."""
 
-_SERVICES: Final = ("emr-serverless", "glue", "lambda", "scheduler", "s3", "states")
+_SERVICES: Final = ("emr-serverless", "glue", "lakeformation", "lambda", "scheduler", "s3", "states")
 """The services that are given roles."""
 
 
@@ -145,6 +145,16 @@ def _catalog(stack: Stack) -> Iterator[Piece]:
             [stack.arn("glue", "dataQualityRuleset/*")],
         )  # fmt: skip
         yield Piece("Creates rules", "glue", "", "CreateDataQualityRuleset", ["*"], _in_regions(stack))
+    if stack.deploy.lake_formation:
+        # Of these AWS accepts no resource.
+        yield Piece(
+            "Grants", "lakeformation",
+            "DescribeResource GetLFTag GetResourceLFTags ListLakeFormationOptIns ListPermissions",
+            "AddLFTagsToResource CreateLFTag CreateLakeFormationOptIn DeleteLFTag DeleteLakeFormationOptIn "
+            "DeregisterResource GrantPermissions RegisterResource RemoveLFTagsFromResource RevokePermissions "
+            "UpdateLFTag UpdateResource",
+            ["*"], _in_regions(stack),
+        )  # fmt: skip
     if stack.deploy.athena:
         yield Piece(
             "Athena", "athena", "GetNamedQuery GetWorkGroup ListTagsForResource",
@@ -276,7 +286,7 @@ def facts(stack: Stack) -> dict[str, object]:
         "deployment": f"{folder}deploy/{stack.target}",
         "plan_environment": environment(stack, applies=False),
         "apply_environment": environment(stack, applies=True),
-        "plan_role": role_arn(stack, PLAN.replace("_", "-")),
-        "apply_role": role_arn(stack, APPLY.replace("_", "-")),
+        "plan_role": role_arn(stack, PLAN),
+        "apply_role": role_arn(stack, APPLY),
         "actions": ACTIONS,
     }

@@ -70,6 +70,10 @@ def _target_problems(project: Project, deploy: Deployment) -> Iterator[Problem]:
         what = "the buckets cannot be copied as declared"
         expected = "another region as replica_region, and a catalog of type glue"
         yield Problem("LS140", what, deploy.place, expected, f"{target.type}, {deploy.replica_region}")
+    if deploy.lake_formation and target.type == "s3tables":
+        what = "Lake Formation knows a table bucket by a catalog that is integrated by hand"
+        expected = "lake_formation: false, or a catalog of type glue"
+        yield Problem("LS140", what, deploy.place, expected, "lake_formation: true")
     if deploy.compute == "glue" and deploy.architecture != "x86_64":
         what = "Glue jobs have no processors of this kind"
         yield Problem(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -16,6 +17,7 @@ MOST_PREFIXES: Final = 20
 share."""
 
 _HASH_LENGTH: Final = 8
+_VALUE_LENGTH: Final = 255
 
 
 def dashed(name: str) -> str:
@@ -50,6 +52,15 @@ def shortened(name: str, most: int) -> str:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_LENGTH]
     return f"{name[: most - _HASH_LENGTH - 1].rstrip('-.')}-{digest}"
+
+
+def lake_formation_value(text: str) -> str:
+    """Returns a text as a value of a tag in Lake Formation, which has lower-case letters and few signs.
+
+    >>> lake_formation_value("Data & BI <bi@shop.com>")
+    'data - bi -bi@shop.com-'
+    """
+    return re.sub(r"[^\w .:*/=+@%-]", "-", text.lower())[:_VALUE_LENGTH]
 
 
 def bucket_and_prefix(uri: str) -> tuple[str, str]:

@@ -31,7 +31,8 @@ _READ_KEY: Final = ("kms:Decrypt", "kms:DescribeKey")
 
 def roles(stack: Stack) -> tuple[str, ...]:
     """Returns the roles of a deployment."""
-    return (*ROLES, "replication") if stack.deploy.replica_region else ROLES
+    more = ("access", "pii_reader") if stack.deploy.lake_formation else ()
+    return (*ROLES, *more, *(("replication",) if stack.deploy.replica_region else ()))
 
 
 def placeholders(stack: Stack) -> dict[str, dict[str, str]]:
@@ -40,6 +41,7 @@ def placeholders(stack: Stack) -> dict[str, dict[str, str]]:
     emr = {"application": "aws_emrserverless_application.jobs.arn"} if stack.deploy.compute == "emr" else {}
     both = {**key, "replica_key": "aws_kms_key.replica.arn"} if key else {}
     found = {"job": key, "gate": key, "machine": emr, "trigger": {}, "reader": key, "erasure": key}
+    found |= {"access": key, "pii_reader": key}
     return {**found, "replication": both, **({"erasure": both} if stack.deploy.replica_region else {})}
 
 
@@ -68,6 +70,11 @@ def documents(stack: Stack) -> dict[str, Document]:
     found["erasure_trust"] = document(
         [{**allow("Erasing jobs and people", ["sts:AssumeRole"]), "Principal": principals}]
     )
+    if stack.deploy.lake_formation:
+        # What tells the two kinds of readers apart is granted in Lake Formation.
+        found |= {f"pii_reader{end}": found[f"reader{end}"] for end in ("", "_trust")}
+        found["access"] = document([*_reads_files(stack), *_key(stack)])
+        found["access_trust"] = _trust(stack, "lakeformation", checks_source=False)
     if stack.deploy.replica_region:
         found["replication"] = document(list(_replication(stack)))
         found["replication_trust"] = _trust(stack, "s3")
@@ -131,7 +138,7 @@ def topic_arn(stack: Stack) -> str:
 
 def role_arn(stack: Stack, role: str) -> str:
     """Returns the ARN of a role."""
-    return stack.arn("iam", f"role/{stack.named(role)}", is_global=True)
+    return stack.arn("iam", f"role/{stack.named(role.replace('_', '-'))}", is_global=True)
 
 
 def _queue(stack: Stack) -> Iterator[Statement]:
@@ -174,10 +181,14 @@ def _reads_lake(stack: Stack) -> Iterator[Statement]:
         yield allow("Finds the table bucket", _FIND_TABLES, [_table_bucket(stack)])
         yield allow("Reads tables", _READ_TABLES, _tables_of(stack))
         return
+    yield from _reads_files(stack)
+    yield allow("Reads the catalog", _READ_CATALOG, _catalog(stack))
+
+
+def _reads_files(stack: Stack) -> Iterator[Statement]:
     bucket, prefix = stack.warehouse
     yield _lists(stack, "Lists the lake", bucket, [prefix])
     yield allow("Reads the lake", ["s3:GetObject"], [s3_arn(stack, bucket, f"{prefix}*")])
-    yield allow("Reads the catalog", _READ_CATALOG, _catalog(stack))
 
 
 def _catalog(stack: Stack) -> list[str]:
@@ -342,7 +353,13 @@ def _replication(stack: Stack) -> Iterator[Statement]:
 
 def _reader(stack: Stack) -> Iterator[Statement]:
     """What another engine needs to read the tables."""
-    yield from _reads_lake(stack)
+    if stack.deploy.lake_formation:
+        # Rights in S3 of its own would lead around Lake Formation. The action takes no resource.
+        here = {"StringEquals": {"aws:RequestedRegion": stack.deploy.region}}
+        yield allow("Reads what it was granted", ["lakeformation:GetDataAccess"], ["*"], here)
+        yield allow("Reads the catalog", _READ_CATALOG, _catalog(stack))
+    else:
+        yield from _reads_lake(stack)
     if stack.table_bucket is None:
         databases = _catalog(stack)[: 1 + len(stack.databases)]
         yield allow("Finds databases", ["glue:GetDatabase", "glue:GetDatabases"], databases)

@@ -25,7 +25,7 @@ WINDOW_SECONDS: Final = 30
 
 _TEMPLATES: Final = (
     "versions.tf", "storage.tf", "catalog.tf", "compute.tf", "workflow.tf", "schedule.tf", "events.tf",
-    "iam.tf", "observe.tf", "budget.tf", "athena.tf", "quality.tf", "recovery.tf", "backend.hcl",
+    "iam.tf", "observe.tf", "budget.tf", "athena.tf", "access.tf", "quality.tf", "recovery.tf", "backend.hcl",
     "bootstrap/main.tf", "bootstrap/github.tf",
 )  # fmt: skip
 _HOLDS: Final = re.compile(

@@ -54,14 +54,14 @@ rules: |
   Rules = [ IsComplete "city", ColumnValues "id" > 0 ]
 export: {format: csv, to: "s3://shop-exports/orders/"}
 """,
-    "tables/silver/ticks.yaml": "from: bronze.clicks\nschedule: {every: 2 hours}\n",
+    "tables/silver/ticks.yaml": "from: bronze.clicks\ntags: [pii]\nschedule: {every: 2 hours}\n",
 }
 """A project with each kind of piece: two buckets of landing files, one of others, exports, schedules."""
 
 EVERY_SETTING: Final = (
     f"{USUAL}, mode: development, compute: glue, unit: layer, vcpus: 16, mail: data@example.com, "
     "encryption: kms, athena: true, existing_buckets: [others-clicks], replica_region: eu-west-1, "
-    "github: {repository: acme/lake}"
+    "lake_formation: true, github: {repository: acme/lake}"
 )
 
 

@@ -129,6 +129,8 @@ IN_THE_ESTIMATE = {
 FREE = {
     "athena_named_query", "budgets_budget", "cloudwatch_event_rule", "cloudwatch_event_target",
     "glue_catalog_database", "glue_data_quality_ruleset", "iam_role", "iam_role_policy", "kms_alias",
+    "lakeformation_lf_tag", "lakeformation_opt_in", "lakeformation_permissions", "lakeformation_resource",
+    "lakeformation_resource_lf_tags",
     "lambda_event_source_mapping", "s3_bucket_lifecycle_configuration", "s3_bucket_notification",
     "s3_bucket_policy", "s3_bucket_public_access_block", "s3_bucket_server_side_encryption_configuration",
     "s3_bucket_versioning", "s3tables_namespace", "scheduler_schedule_group", "sns_topic", "sns_topic_policy",

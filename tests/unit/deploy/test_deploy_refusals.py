@@ -53,6 +53,14 @@ SCHEDULED = "from: bronze.orders\nschedule: {every: 30s}\n"
         ),
         (
             {},
+            f"{deployed.USUAL}, lake_formation: true",
+            deployed.TABLE_BUCKET,
+            "LS140",
+            "lakesmith.yaml:5",
+            "integrated by hand",
+        ),
+        (
+            {},
             f"{deployed.USUAL}, compute: glue, architecture: arm64",
             deployed.PROD,
             "LS140",

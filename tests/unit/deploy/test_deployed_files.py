@@ -65,6 +65,25 @@ def test_nothing_that_runs_or_reads_may_do_everything() -> None:
                     assert logs or "Condition" in statement, (name, statement["Sid"])
 
 
+def test_one_table_with_personal_data_closes_its_layer_and_owners_that_differ_have_no_tag(
+    tmp_path: Path,
+) -> None:
+    tables = deployed.SMALL | {
+        "tables/silver/people.yaml": "from: bronze.orders\nkey: [id]\ntags: [pii]\nowner: Ana & Bo\n",
+        "tables/silver/places.yaml": "from: bronze.orders\nkey: [id]\nowner: Ana & Bo\n",
+        "tables/gold/_defaults.yaml": "owner: BI\n",
+        "tables/gold/days.sql": "SELECT count(*) AS orders FROM bronze.orders",
+        "tables/gold/days.yaml": "owner: data\n",
+    }
+    found = deployed.stack(deployed.project(tmp_path, tables)).grants
+    assert {each.database.layer: (each.is_pii, each.owner) for each in found} == {
+        "bronze": (False, None),
+        "gold": (False, None),
+        "silver": (True, "ana - bo"),
+        "lakesmith": (True, None),
+    }
+
+
 @pytest.mark.parametrize("case", deployed.CASES)
 def test_production_protects_what_holds_data(case: str) -> None:
     files = deployed.texts(case)

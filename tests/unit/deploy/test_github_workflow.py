@@ -143,7 +143,8 @@ def test_the_roles_manage_each_type_of_resource_that_is_written(tmp_path: Path) 
     known = {
         "athena": "athena", "budgets": "budgets", "cloudwatch_dashboard": "cloudwatch",
         "cloudwatch_event": "events", "cloudwatch_log": "logs", "cloudwatch_metric": "cloudwatch",
-        "emrserverless": "emr-serverless", "glue": "glue", "iam": "iam", "kms": "kms", "lambda": "lambda",
+        "emrserverless": "emr-serverless", "glue": "glue", "iam": "iam", "kms": "kms",
+        "lakeformation": "lakeformation", "lambda": "lambda",
         "s3_bucket": "s3", "s3tables": "s3tables", "scheduler": "scheduler", "sfn": "states", "sns": "sns",
         "sqs": "sqs",
     }  # fmt: skip

