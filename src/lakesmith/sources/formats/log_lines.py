@@ -30,6 +30,9 @@ _REST: Final = "(?: .*+)?+"
 _QUOTES_WITHIN: Final = '(?:"(.*?)"|-)'
 """A text in which quotes are not escaped: it ends where the fields after it fit, which have none."""
 _PLAIN_WORD: Final = '([^ "]++)'
+_USER: Final = r"([^ ]++|(?<= - )[^ ]++(?: (?!\[)[^ ]*+)++)"
+"""A name that may have blanks, as Apache writes it. Only after ``-``, or a host before the address is taken
+for the address, and the rest for a name."""
 
 
 class Encoding(Enum):
@@ -130,7 +133,7 @@ _SPECIAL: Final[dict[str, tuple[Encoding, tuple[str, ...]]]] = {
 }
 _ENDPOINT: Final = r"(?:([^ ]*):(\d++)|-)"
 _FORMS: Final = {
-    **dict.fromkeys((_WORD, _PLAIN_WORD), Form.WORD),
+    **dict.fromkeys((_WORD, _PLAIN_WORD, _USER), Form.WORD),
     **dict.fromkeys((_TEXT, _MAYBE_QUOTED, _QUOTES_WITHIN), Form.TEXT),
     _ENDPOINT: Form.ENDPOINT,
     _TIME: Form.TIME,
@@ -198,7 +201,8 @@ _S3: Final = _made(
 )
 _COMBINED: Final = _made(
     [
-        *_words("remote_address ident remote_user"),
+        *_words("remote_address ident"),
+        ("remote_user", _USER),
         ("time_local", _TIME),
         *_texts("request"),
         *_words("status body_bytes_sent"),
@@ -224,4 +228,6 @@ def _of_format(parts: tuple[FormatPart, ...]) -> Grammar:
 def _until(end: str, quoted: bool) -> str:
     if quoted and end == '"':
         return r'((?:[^"\\]++|\\.)*+)'
+    if end == ":":  # A port follows, perhaps behind an address of version 6 in brackets.
+        return r"(\[[^\]]*+\](?=:)|[^:]*+)"
     return f"([^{re.escape(end)}]*+)" if end else "([^ ]*+)"
