@@ -13,6 +13,8 @@ from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.graph.graph import Graph
 from lakesmith.project.declaring import BUCKET_PATTERN
 from lakesmith.project.definitions import Deployment, Project, Schedule, TableDefinition
+from lakesmith.project.exporting import place_of_export
+from lakesmith.project.file_options import OBJECT_SCHEME
 
 MACHINE_BYTES: Final = 1024 * 1024
 POLICY_BYTES: Final = 10_240
@@ -123,6 +125,10 @@ def _table_problems(table: TableDefinition, deploy: Deployment) -> Iterator[Prob
             what = f"{table.name} reads files of a folder that AWS does not have"
             hint = "give the target vars of its own, such as vars: {landing: s3://bucket/landing}"
             yield Problem("LS143", what, source.place, "a path in S3", source.path, hint)
+    if table.export is not None and not (to := place_of_export(table)).startswith(OBJECT_SCHEME):
+        what = f"{table.name} is exported to a folder that ends with each job"
+        hint = 'give the target vars of its own, and declare to: "${vars.exports}/..."'
+        yield Problem("LS143", what, where.get("export", table.place), "a place in S3", to, hint)
 
 
 def _bucket_problems(stack: Stack) -> Iterator[Problem]:

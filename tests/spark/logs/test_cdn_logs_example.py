@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import re
 from collections import defaultdict
 from datetime import date
 from pathlib import Path
@@ -15,7 +16,7 @@ from example_files import EXAMPLES, load_generator
 
 EXAMPLE = EXAMPLES / "cdn-logs"
 TABLES = {
-    path.relative_to(EXAMPLE).as_posix(): path.read_text().replace("${vars.landing}", "landing")
+    path.relative_to(EXAMPLE).as_posix(): re.sub(r"\$\{vars\.(\w+)\}", r"\1", path.read_text())
     for path in sorted((EXAMPLE / "tables").rglob("*")) if path.is_file()
 }  # fmt: skip
 generate = load_generator("cdn-logs")

@@ -115,6 +115,7 @@ def test_the_project_has_its_files_without_data_and_secrets(shop: Path) -> None:
         ".env",
         ".lakesmith/catalog.db",
         "landing/a.csv",
+        "exports/gold/cities/manifest.json",
         "deploy/prod/a.tf",
         "lib/__pycache__/a.pyc",
     ):
@@ -124,18 +125,6 @@ def test_the_project_has_its_files_without_data_and_secrets(shop: Path) -> None:
     assert names_of(artifact.project_of(deployed.stack(shop)).archives[0]) == {
         "lakesmith.yaml", "lib/names.py", "tables/bronze/orders.yaml", "tables/gold/cities.sql",
     }  # fmt: skip
-
-
-def test_what_tables_are_exported_to_is_not_the_projects(tmp_path: Path) -> None:
-    exported = {"tables/gold/cities.yaml": "export: {format: csv, to: ./public/cities}\n"}
-    shop = deployed.project(tmp_path, deployed.SMALL | exported)
-    before = artifact.project_of(deployed.stack(shop))
-    for name in ("public/cities/manifest.json", "exports/gold/others/a.csv"):
-        (shop / name).parent.mkdir(parents=True)
-        (shop / name).write_text("x")
-    assert artifact.project_of(deployed.stack(shop)).prefix == before.prefix
-    (shop / "public/names.py").write_text("x = 1")
-    assert artifact.project_of(deployed.stack(shop)).prefix != before.prefix
 
 
 def test_data_beside_the_project_is_refused(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,6 +105,17 @@ SCHEDULED = "from: bronze.orders\nschedule: {every: 30s}\n"
         ),
         (
             {
+                "tables/gold/cities.sql": "SELECT city FROM bronze.orders",
+                "tables/gold/cities.yaml": "export: {format: csv, to: out/}\n",
+            },
+            deployed.USUAL,
+            deployed.PROD,
+            "LS143",
+            "tables/gold/cities.yaml",
+            "a folder that ends with each job",
+        ),
+        (
+            {
                 "tables/gold/a.sql": "SELECT id FROM bronze.orders",
                 "tables/silver/b.sql": "SELECT id FROM gold.a",
                 "tables/gold/c.sql": "SELECT id FROM silver.b",

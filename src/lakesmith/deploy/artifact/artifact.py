@@ -28,7 +28,6 @@ from lakesmith.deploy.facts import Stack
 from lakesmith.deploy.folder import folder_of
 from lakesmith.errors import EnvironmentProblem, UsageError
 from lakesmith.project.definitions import KafkaSource, PostgresSource
-from lakesmith.project.exporting import place_of_export
 
 VARIABLES: Final = "artifact.auto.tfvars.json"
 EMR_PYTHON: Final = "3.11"
@@ -153,14 +152,12 @@ def _further(stack: Stack) -> Iterator[str]:
 def _is_left_out(stack: Stack) -> Callable[[PurePosixPath], bool]:
     """Returns which files are not the project's: hidden ones, deployments, landing files and exports."""
     own = {"deploy", "landing", "exports", "__pycache__"}
-    exports = [place_of_export(table) for table in stack.own_tables if table.export is not None]
 
     def left_out(name: PurePosixPath) -> bool:
         return (
             any(part.startswith(".") for part in name.parts)
             or "__pycache__" in name.parts
             or (len(name.parts) > 1 and name.parts[0] in own)
-            or any(name.is_relative_to(each) for each in exports)
         )
 
     return left_out
