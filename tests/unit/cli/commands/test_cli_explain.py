@@ -1,4 +1,4 @@
-"""``explain`` on the format version of a table."""
+"""``explain`` on a table: its format version, its gates, why it is refreshed as it is."""
 
 from shop import Cli, Shop
 
@@ -38,6 +38,17 @@ def test_a_table_of_closed_windows_is_told_why_it_is_computed_as_a_whole(cli: Cl
     assert "why not less: emit: closed publishes windows by a watermark, which any new row can move\n" in said
     assert "what would allow it: a table of the same windows without emit, which this one reads\n" in said
     assert "subquery" not in said
+
+
+def test_gates_are_shown_with_what_they_read(cli: Cli, shop: Shop) -> None:
+    rules = 'rules: |\n  Rules = [ IsComplete "n", RowCount > 1, Mean "n" > 2 ]\n'
+    query = "query: SELECT 1 AS n\non_failed_rule: warn\n"
+    (shop.root / "tables/gold/new.yaml").write_text(query + rules)
+    lines = cli("explain", "gold.new", "--project", shop.root).out.splitlines()
+    said = [line.split(":", 1)[1].strip() for line in lines if "a table rule that fails" in line]
+    assert said == ["warn; before it is published, 2 table rules read one pass over n"], lines
+    assert any(line.strip() == "RowCount > 1" for line in lines)
+    assert any("a row that breaks one: " in line for line in lines), "the first is no gate"
 
 
 def test_an_error_code_is_explained_outside_of_a_project(cli: Cli) -> None:
