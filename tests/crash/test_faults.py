@@ -41,7 +41,6 @@ def project(shop: Shop, session: SessionHandle) -> Harness:
     return Harness(shop.root, session, {**FILES, **VERSION_FILES})
 
 
-@pytest.mark.in_turn
 def test_a_first_batch_that_fails_once_the_table_is_there(shop: Shop, project: Harness) -> None:
     for stage in STAGES:
         shop.land()

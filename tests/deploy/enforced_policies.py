@@ -22,6 +22,7 @@ from xml.etree import ElementTree
 
 from moto.iam.models import iam_backends
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
+from moto.s3.exceptions import HeadOnDeleteMarker
 from moto.s3.models import s3_backends
 from moto.sts.models import sts_backends
 
@@ -245,7 +246,11 @@ def _is_missing_to(policy: Mapping[str, Any], request: Request) -> bool:
     if not key or request.method not in ("GET", "HEAD") or "uploadId" in request.query:
         return False
     backend = s3_backends[request.place.partition(":")[2]]["aws"]
-    there = bucket in backend.buckets and backend.head_object(bucket, unquote(key)) is not None
+    version = request.query.get("versionId", [None])[0]
+    try:
+        there = bucket in backend.buckets and backend.head_object(bucket, unquote(key), version) is not None
+    except HeadOnDeleteMarker:
+        there = False
     # The key counts as the prefix then, as https://github.com/ceph/ceph/pull/68577 found.
     listing = Asked("s3:ListBucket", (f"arn:aws:s3:::{bucket}",), {"s3:prefix": unquote(key)})
     return not there and not permits(policy, listing)

@@ -331,6 +331,12 @@ def test_a_job_that_may_not_change_tables_fails(worked: Account, tmp_path: Path)
     assert report["exit_code"] == 2
 
 
+def test_an_erasure_does_its_whole_work_by_its_role(worked: Account) -> None:
+    """From tables, landing files and old versions. Rights that it has besides are not looked for yet."""
+    words = ("erase", "silver.customers", "--where", "email = 'aisha.rahman@example.com'", "--yes", "--json")
+    assert worked.job("erase", 1, "erasure", *words)["exit_code"] == 0
+
+
 def test_what_other_settings_grant_is_granted_for_a_reason(account: Account) -> None:
     """The actions of all golden deployments that customer-orders' roles do not have."""
     every = {*policies.ROLES, "replication", "access", "pii_reader"}
