@@ -125,7 +125,7 @@ def test_a_rebuild_changes_types_inside_as_it_can(make_shop: MakeShop) -> None:
         ("array(named_struct('a, b', id))", "array<struct<`a, b`:int>>", [(1,)]),
         ("array(named_struct('a, b', id, 'c', 2))", "array<struct<`a, b`:int,c:int>>", [(1, 2)]),
     ):
-        shop.redefine({"tables/silver/d.sql": f"SELECT id, {query} AS s FROM bronze.e"})
+        shop.redefine({"tables/silver/d.sql": f"SELECT id, {query} AS s FROM bronze.e"}, approve=["silver.d"])
         assert types(shop, "silver.d") == {"s": kind}
         assert shop.rows("silver.d") == [(1, row)]
 
