@@ -96,6 +96,7 @@ def test_keys_are_matched_record_by_record(make_shop: MakeShop) -> None:
     assert len(shop.quarantine("bronze.together")) == len(bad)
 
 
+@pytest.mark.in_turn
 def test_new_keys_that_differ_in_case_are_one_column_unless_one_record_has_both(make_shop: MakeShop) -> None:
     inferred = "source:\n  files: {path: landing/NAME/, format: json}\n"
     declared = "columns: {id: int, s: struct<a:int>}"

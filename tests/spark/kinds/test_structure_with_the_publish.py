@@ -45,6 +45,7 @@ def structure(state: TableState) -> dict[str, Any]:
     }
 
 
+@pytest.mark.in_turn
 def test_a_batch_that_fails_changes_nothing(make_shop: MakeShop) -> None:
     people = make_shop(FILES)
     people.take("landing/1.csv", "id,name,n,at\n1,Ada,1,2026-01-05\n2,Bob,2,2026-02-06\n")

@@ -161,6 +161,7 @@ def test_customer_orders_change_as_the_trace_says(make_shop: MakeShop) -> None:
     assert stops["silver.customers"].outcomes == {"unchanged": 1}
 
 
+@pytest.mark.in_turn
 def test_a_superseded_row_is_shown_beside_the_newer_one(make_shop: MakeShop) -> None:
     shop = _example(make_shop, "customer-orders")
     head = "customer_id,name,email,city,processed_time\n"
@@ -244,6 +245,7 @@ def test_changes_in_a_database_and_events_that_look_them_up_are_followed(make_sh
     assert stops["silver.products"].changes[0].after["name"] == "tea"  # type: ignore[index]
 
 
+@pytest.mark.in_turn
 def test_tables_that_are_behind_do_not_get_into_the_trace(make_shop: MakeShop) -> None:
     shop = _sales(make_shop)
     shop.must_run("bronze.*", "silver.products")
