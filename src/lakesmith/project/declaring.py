@@ -26,16 +26,8 @@ _BYTES: Final = {
     **{unit: 1000**power for power, unit in enumerate(("kb", "mb", "gb", "tb"), 1)},
     **{unit: 1024**power for power, unit in enumerate(("kib", "mib", "gib", "tib"), 1)},
 }
-_TIMES: Final = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
-_SIZES: Final = {
-    "GB": 1000**3,
-    "GiB": 1024**3,
-    "MB": 1000**2,
-    "MiB": 1024**2,
-    "KB": 1000,
-    "KiB": 1024,
-    "B": 1,
-}
+_TIMES: Final = {unit: _SECONDS[unit] for unit in ("day", "hour", "minute", "second")}
+_SIZES: Final = {unit: _BYTES[unit.lower()] for unit in ("GB", "GiB", "MB", "MiB", "KB", "KiB", "B")}
 """Units in which durations and sizes are shown."""
 
 
