@@ -80,7 +80,7 @@ checkers: $(VENV)/checkers  ## checkov, parliament and statelint, for the tests 
 
 # Mostly they wait for resources, so that more than two go on at once.
 deploy-tests: $(VENV)/installed $(VENV)/checkers  ## Terraform applies the deployments of the examples to an emulated AWS; needs terraform and its provider: make deploy-tests ONLY=privileges
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests/deploy -m deploys -k "$(ONLY)" --numprocesses 4 --dist loadgroup
+	$(BIN)/python -m pytest tests/deploy -m deploys -k "$(ONLY)" --numprocesses 4 --dist loadgroup
 
 actionlint: $(VENV)/installed  ## the linter of workflows, for the tests of what deploy writes for GitHub; needs Go
 	GOBIN=$(CURDIR)/$(BIN) go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12

@@ -141,7 +141,7 @@ class Account:
         words += more or ["--select", "[]", "--command", command]
         done = subprocess.run(
             [*spark_submit(), *words],
-            env={**os.environ, **self.aws.environ_of(self.name(role))},
+            env={**os.environ, **self.aws.environ_of(self.name(role)), "PYSPARK_PYTHON": sys.executable},
             capture_output=True, text=True, timeout=400, check=False, cwd=self.root.parent,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
