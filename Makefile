@@ -9,6 +9,8 @@ SUITE ?= bookworm
 VERSION ?=
 BENCH ?=
 ONLY ?=
+WALKS ?= examples/* docs/tutorial.md
+BROWSER ?= tests/browser
 
 .PHONY: browser pictures demo test test-all check unit soak bench versions walks emulated bare-roots checkers deploy-tests actionlint orchestrators docs format clean
 
@@ -29,7 +31,7 @@ $(VENV)/browser: $(VENV)/installed
 	touch $@
 
 browser: $(VENV)/browser  ## the web page in Debian's Chromium, which has to be installed: apt-get install chromium
-	LAKESMITH_BROWSER=1 $(BIN)/python -m pytest tests/browser
+	LAKESMITH_BROWSER=1 $(BIN)/python -m pytest $(BROWSER)
 
 pictures: $(VENV)/browser  ## the pictures of the documentation, in a walk through the page of examples/retail-sales
 	$(BIN)/python -m pytest tests/browser/test_pictures_of_docs.py
@@ -66,7 +68,7 @@ check: $(VENV)/installed docs  ## style, types, the order of imports, sizes, wor
 	$(BIN)/python scripts/house.py
 
 walks: $(VENV)/installed  ## runs the commands of the examples' READMEs and of the tutorial, and compares what they print
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/refresh_outputs.py --check --side-by-side 2 examples/* docs/tutorial.md
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/refresh_outputs.py --check --side-by-side 2 $(WALKS)
 
 emulated: $(VENV)/installed  ## an example with S3 and Glue played on this machine, beside its local tables: make emulated EXAMPLE=invoices
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/emulated.py examples/$(EXAMPLE) build/emulated

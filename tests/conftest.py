@@ -77,18 +77,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "deploys" in item.keywords and "deploys" not in config.option.markexpr:
             item.add_marker(pytest.mark.skip(reason="takes minutes: make deploy-tests"))
     part = turns.part_of(os.environ, config.rootpath)
-    marked = [item for item in items if _takes_turns(item)]
-    told = [(item.nodeid, _whole_file(item)) for item in marked]
-    due = [True for _ in marked] if part is None else turns.due(told, part)
-    rest = [item for item, is_due in zip(marked, due, strict=True) if not is_due]
+    rest = [] if part is None else [item for of in (turns.PARTS, 3) for item in _not_due(items, part, of)]
     left_out = set(map(id, rest))
     items[:] = [item for item in items if id(item) not in left_out]
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
     config.hook.pytest_deselected(items=rest)
 
 
-def _takes_turns(item: pytest.Item) -> bool:
-    return item.get_closest_marker("in_turn") is not None and item.get_closest_marker("always") is None
+def _not_due(items: list[pytest.Item], part: int, of: int) -> list[pytest.Item]:
+    marked = [item for item in items if _turns_of(item) == of]
+    due = turns.due([(item.nodeid, _whole_file(item)) for item in marked], part, of)
+    return [item for item, is_due in zip(marked, due, strict=True) if not is_due]
+
+
+def _turns_of(item: pytest.Item) -> int | None:
+    """In how many parts a case comes back; None: each commit runs it."""
+    marker = item.get_closest_marker("in_turn")
+    if marker is None or item.get_closest_marker("always") is not None:
+        return None
+    return int(marker.kwargs.get("of", turns.PARTS))
 
 
 def _whole_file(item: pytest.Item) -> bool:

@@ -7,6 +7,7 @@ the same wherever the commit is tested.
 
     pytestmark = pytest.mark.in_turn                  # case by case
     pytestmark = pytest.mark.in_turn("file")          # cases that share a lake: the file as a whole
+    @pytest.mark.in_turn(of=3)  # every third commit: what is long, and not one of many alike
     @pytest.mark.always  # one of such a file that each commit runs
 """
 
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
-PARTS: Final = 45
+PARTS: Final = 60
 """So many commits, on average, have every case once."""
 ALL: Final = "all"
 
@@ -36,8 +37,10 @@ def part_of(environment: Mapping[str, str], root: Path) -> int | None:
     return crc32(head.stdout.encode()) % PARTS if head.returncode == 0 else None
 
 
-def due(marked: Sequence[tuple[str, bool]], part: int) -> list[bool]:
+def due(marked: Sequence[tuple[str, bool]], part: int, of: int = PARTS) -> list[bool]:
     """Which of the marked cases run with this part. A case: its id, and whether its file goes as a whole.
+
+    ``of``: they come back after so many parts, which is PARTS or divides it.
 
     The cases of a file are dealt out one after the other, so that parts have as many of each file as they
     can; each file begins with another part.
@@ -48,7 +51,7 @@ def due(marked: Sequence[tuple[str, bool]], part: int) -> list[bool]:
         file = node.split("::", maxsplit=1)[0]
         turn = crc32(file.encode()) + (0 if together else dealt[file])
         dealt[file] += 1
-        found.append(turn % PARTS == part)
+        found.append(turn % of == part % of)
     return found
 
 

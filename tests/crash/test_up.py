@@ -18,6 +18,8 @@ from read_elsewhere import catalog_of
 
 from server_process import free_port
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 FILES = {
     "lakesmith.yaml": "name: shop\ntargets: {local: {}}\n",
     "tables/bronze/sales_raw.yaml": "source:\n  http: {path: /sales, tokens: [SALES_TOKEN]}\n"

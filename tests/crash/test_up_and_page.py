@@ -15,6 +15,8 @@ from lakesmith.journal.reading import Reader
 from lakesmith.page.guard import token_in
 from server_process import free_port
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 
 class WithPage(Kept):
     """A project under ``up`` with its page."""

@@ -8,7 +8,7 @@ import pytest
 
 import turns
 
-OF_A_FILE = 50
+OF_A_FILE = 70
 CASES = [
     f"tests/spark/kinds/test_{name}.py::test_{number}[x]"
     for name in "abcdefgh"
@@ -40,6 +40,13 @@ def test_each_part_has_as_many_of_a_file_as_any_other() -> None:
             OF_A_FILE // turns.PARTS,
             OF_A_FILE // turns.PARTS + 1,
         }
+
+
+def test_long_cases_come_back_with_every_third_part() -> None:
+    marked = [(case, False) for case in CASES]
+    first, second, third = (turns.due(marked, part, of=3) for part in range(3))
+    assert [sum(each) for each in zip(first, second, third, strict=True)] == [1] * len(CASES)
+    assert turns.due(marked, turns.PARTS - 1, of=3) == third
 
 
 def test_files_with_a_case_each_are_dealt_to_several_parts() -> None:

@@ -12,6 +12,8 @@ from lakesmith.journal.reading import Reader
 from lakesmith.spark import open as spark_open
 from lakesmith.spark.start.session import SessionHandle
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 FILES = {
     "tables/bronze/people.yaml": """
         source: {files: {path: landing/people/, pattern: "*.csv", on_erase: rewrite}}

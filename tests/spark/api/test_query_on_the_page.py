@@ -18,7 +18,7 @@ from pyarrow import parquet
 from made_lake import HOSTILE, MadeLake
 from page_server import Served, served
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.in_turn("file", of=3), pytest.mark.processes]
 
 
 @pytest.fixture(scope="module")

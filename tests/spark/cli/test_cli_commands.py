@@ -25,6 +25,8 @@ from lakesmith.spark import open as spark_open
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.start.session import SessionHandle
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "customer-orders"
 
 

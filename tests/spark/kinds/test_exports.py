@@ -25,6 +25,8 @@ from lakesmith.spark.start.target_conf import objects_conf
 from landings import BucketLanding, store_of
 from s3_server import Server
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 BRONZE = """
     source:
       files: {path: landing/orders/, pattern: "*.csv", format: csv}

@@ -21,6 +21,8 @@ from lakesmith.sources.kafka.slices import Slice
 from lakesmith.spark.read.kafka import read_slices
 from lakesmith.spark.start.session import SessionHandle
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 SCHEMA = {
     "type": "record",
     "name": "Order",

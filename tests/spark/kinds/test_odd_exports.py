@@ -14,6 +14,8 @@ from test_exports import exported, files_of, manifest
 from lakesmith.execute import faults
 from lakesmith.execute.events import ExportFailed
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 VALUES = [
     "a b", " a", "a ", "a/b", "a\\b", "a=b", "50%", "%41", "A", "a", ".", "..", "_x", "größe", "日本 🙂", "a.b",
     "a'b\"c", "tab\there", "line\nbreak", "a#b?c&d", "{x}[y]^*:", "__HIVE_DEFAULT_PARTITION__", "null",

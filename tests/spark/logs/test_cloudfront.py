@@ -9,6 +9,8 @@ from harness import MakeShop
 from log_files import FIELDS, line, log
 from out_of_quarantine import replay
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 LOGS = {
     "tables/bronze/requests.yaml": """
         source:

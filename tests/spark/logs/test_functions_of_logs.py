@@ -15,6 +15,8 @@ from lakesmith.plan.steps import Strategy
 from lakesmith.sql import log_functions
 from lakesmith.sql.log_functions import LogFunction
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 SALT = "not-a-secret-in-tests"
 BOT = "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)"
 FILES = {

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from harness import Harness, MakeShop, RunResult
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 ALB_LINE = (
     "https 2018-07-02T22:23:00.186641Z app/my-loadbalancer/50dc6c495c0c9188 2001:db8::1:2817 10.0.0.1:80"
     ' 0.086 -1 0.037 200 - 0 57 "GET https://www.example.com:443/a%20b?x=1 HTTP/1.1"'

@@ -13,6 +13,8 @@ from log_files import USUAL, log
 
 from lakesmith.sources.formats.logs import column_of
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 EXAMPLE = Path(__file__).parents[3] / "examples/cdn-logs/tables/silver/requests.sql"
 
 BRONZE = {

@@ -7,6 +7,8 @@ import pytest
 from harness import Harness, MakeShop
 from log_files import FIELDS, line, log
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 CLOUDFRONT = {"tables/bronze/requests.yaml": "source:\n  files: {path: landing/logs/, format: cloudfront}\n"}
 COMBINED = {"tables/bronze/requests.yaml": "source:\n  files: {path: landing/logs/, format: combined}\n"}
 ALB = {"tables/bronze/requests.yaml": "source:\n  files: {path: landing/logs/, format: alb}\n"}

@@ -14,7 +14,7 @@ import pytest
 import lakesmith
 from page_server import Served, served
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.in_turn("file", of=3), pytest.mark.processes]
 FILES = {
     "lakesmith.yaml": "name: shop\n",
     "tables/bronze/orders.yaml": "source: {files: {path: landing/, format: csv}}\non_bad_row: quarantine\n"

@@ -6,6 +6,8 @@ from harness import Harness, MakeShop
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.diff import CHANGE, Counts, Span, difference
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 BRONZE = """
     source: {files: {path: landing/, pattern: "*.csv"}}
     columns: {id: bigint, city: string, amount: "decimal(9,2)"}

@@ -13,6 +13,8 @@ from lakesmith.execute.rollback import Prepared, prepare
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.past import release, roll_back
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 FILES = {
     "tables/bronze/orders.yaml": """
         source: {files: {path: landing/orders/, pattern: "*.csv"}}

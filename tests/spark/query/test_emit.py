@@ -20,6 +20,8 @@ from lakesmith.project.definitions import TableName
 from lakesmith.serve.intake.frames import Frame
 from lakesmith.serve.intake.segments import Segments
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 FILES = {
     "tables/bronze/sales.yaml": """
         source: {files: {path: landing/, format: csv}}

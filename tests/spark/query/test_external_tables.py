@@ -13,6 +13,8 @@ from lakesmith.execute.opened import read_project
 from lakesmith.spark.ask import run_query
 from lakesmith.spark.start.session import SessionHandle
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 SHOP = {
     "tables/bronze/sales.yaml": """
         source: {files: {path: landing/, format: csv}}

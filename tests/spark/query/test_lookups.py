@@ -12,6 +12,8 @@ from lakesmith.execute.events import TableCurrent, TableFailed, TableHeld
 from lakesmith.execute.verify import Verdict
 from postgres_server import do, running
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 FILES = {
     "tables/bronze/sales.yaml": """
         source: {files: {path: landing/sales/, format: csv}}

@@ -12,6 +12,8 @@ from lakesmith.spark.read import kept_plans
 from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 _COLUMNS = "columns: {id: bigint, price: 'decimal(10,2)', at: timestamp}\n"
 FORMATS = {
     "csv": ("format: csv", "id,price,at\n{0},1.50,2024-05-01 10:00:00\nx,1,\n{1},,\n"),

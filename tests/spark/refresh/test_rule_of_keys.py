@@ -29,6 +29,8 @@ from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.analysis import analyse
 from lakesmith.sql.splice import splice
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 LOG = {"id": "int", "customer": "int", "item": "string", "doubled": "decimal(12,2)", "sold": "timestamp"}
 TABLES = {**COLUMNS, "log": LOG}
 QUERIES = tuple(

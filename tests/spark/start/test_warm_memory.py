@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
 from harness import Harness
 
 from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.in_turn("file", of=3)
 
 FILES = {
     "tables/bronze/a.yaml": "source:\n  files: {path: landing/a/, format: csv}\n"

@@ -21,6 +21,8 @@ from lakesmith.spark.trace.copy import EventText
 from lakesmith.spark.trace.follow import follow
 from lakesmith.spark.trace.stops import Stop
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 Rows = Counter[str]
 

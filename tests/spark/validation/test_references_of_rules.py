@@ -1,6 +1,9 @@
 """Table rules that read other tables, against plain Python over the same rows."""
 
+import pytest
 from harness import Harness, MakeShop
+
+pytestmark = pytest.mark.in_turn("file", of=3)
 
 ORDERS = [("1", "a", "5"), ("2", "a", "7"), ("3", "b", "1"), ("4", "", "2"), ("5", "q", "3")]
 CUSTOMERS = [("a", "Oslo"), ("b", "Bergen"), ("c", "")]
