@@ -38,8 +38,7 @@ provider "aws" {{
 
 
 _BACKEND: Final = """
-access_key                  = "key-of-the-tests"
-secret_key                  = "secret-of-the-tests"
+{keys}
 endpoints                   = {{ s3 = "{endpoint}", sts = "{endpoint}", iam = "{endpoint}" }}
 use_path_style              = true
 skip_credentials_validation = true
@@ -64,8 +63,10 @@ class Aws:
         self.endpoint = f"http://127.0.0.1:{found}"
 
     def end(self) -> None:
-        """Ends it, with all that is in it."""
+        """Ends it, with all that is in it. Prints what went wrong inside it."""
         self.process.end()
+        log = (self.process.folder / "log").read_text()
+        print(log[log.find("Traceback") :][:5000] if "Traceback" in log else "")
 
     def client(self, service: str) -> Any:
         """A client of one service, which may do everything."""
@@ -98,9 +99,9 @@ class Aws:
     def override(self, folder: Path, *, has_keys: bool = True) -> None:
         """Writes a file of a person's own that sends Terraform here."""
         endpoints = "\n".join(f'    {service} = "{self.endpoint}"' for service in _SERVICES)
-        keys = '  access_key = "key-of-the-tests"\n  secret_key = "secret-of-the-tests"' if has_keys else ""
+        keys = 'access_key = "key-of-the-tests"\nsecret_key = "secret-of-the-tests"' if has_keys else ""
         (folder / "emulated_override.tf").write_text(_OVERRIDE.format(endpoints=endpoints, keys=keys))
-        (folder / "emulated.hcl").write_text(_BACKEND.format(endpoint=self.endpoint))
+        (folder / "emulated.hcl").write_text(_BACKEND.format(endpoint=self.endpoint, keys=keys))
 
 
 class Terraform:
@@ -132,9 +133,9 @@ class Terraform:
         files = ("backend.hcl", "emulated.hcl") if (self.folder / "backend.hcl").exists() else ()
         self("init", "-input=false", "-no-color", *(f"-backend-config={file}" for file in files))
 
-    def planned(self) -> dict[str, Any]:
+    def planned(self, *words: str) -> dict[str, Any]:
         """A plan as JSON."""
-        self("plan", "-input=false", "-no-color", "-out=test.tfplan")
+        self("plan", "-input=false", "-no-color", "-out=test.tfplan", *words)
         found: dict[str, Any] = json.loads(self("show", "-json", "test.tfplan"))
         (self.folder / "plan.json").write_text(json.dumps(found))
         return found

@@ -254,12 +254,17 @@ def patch_glue() -> None:
             raise EntityNotFoundException("no such ruleset")
         return ActionResult(rulesets[call.parameters["Name"]])
 
+    def update(call: Any) -> ActionResult:
+        rulesets[call.parameters["Name"]] |= {"Ruleset": call.parameters["Ruleset"]}
+        return ActionResult({"Name": call.parameters["Name"]})
+
     def delete(call: Any) -> EmptyResult:
         rulesets.pop(call.parameters["Name"], None)
         return EmptyResult()
 
     glue.GlueResponse.create_data_quality_ruleset = create
     glue.GlueResponse.get_data_quality_ruleset = get
+    glue.GlueResponse.update_data_quality_ruleset = update
     glue.GlueResponse.delete_data_quality_ruleset = delete
 
 

@@ -54,12 +54,17 @@ def development(root: Path, example: str = "customer-orders") -> Path:
     return root
 
 
-def put_gate(aws: emulated_aws.Aws, bucket: str) -> None:
-    """Puts a package of the gate where Terraform expects it."""
+def package_of_gate() -> bytes:
+    """A package of the gate."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         file.writestr("lakesmith/gate.py", "def handle(event, context): ...")
-    aws.client("s3").put_object(Bucket=bucket, Key="test/gate.zip", Body=packed.getvalue())
+    return packed.getvalue()
+
+
+def put_gate(aws: emulated_aws.Aws, bucket: str) -> None:
+    """Puts a package of the gate where Terraform expects it."""
+    aws.client("s3").put_object(Bucket=bucket, Key="test/gate.zip", Body=package_of_gate())
 
 
 def changed(plan: dict[str, Any]) -> dict[str, set[str]]:

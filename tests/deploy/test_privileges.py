@@ -23,13 +23,15 @@ sys.path.append(str(Path(__file__).parents[1] / "unit" / "deploy"))
 
 import deployed
 import emulated_aws
-from enforced_policies import Asked, permits
+from asked_actions import Asked
+from enforced_policies import permits, unneeded
 from test_machine_runs import FAILED, FINE, Machine
 
 from lakesmith import gate
 from lakesmith.deploy import policies
 from lakesmith.deploy.facts import MAINTAIN, Stack
 from lakesmith.errors import LakesmithError
+from lakesmith.sources import objects
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import ensure_jars, spark_home
 from lakesmith.spark.start.versions import installed_pair
@@ -48,12 +50,18 @@ NOT_ASKED: Final = {
         "logs:*": OF_SERVICES,
         "s3:AbortMultipartUpload": "asked only after an upload of more than 32 MB that failed",
     },
+    "erasure": {
+        "logs:*": OF_SERVICES,
+        "s3:AbortMultipartUpload": "asked only after an upload of more than 32 MB that failed",
+        "s3:DeleteObject": "of landing files, with `on_erase: remove`",
+        "s3:GetLifecycleConfiguration": "asked where an old version stays, to say until when",
+        "glue:GetTables": "asked where a table is not there: the whole lake could be gone",
+    },
     "gate": {
         "logs:*": OF_SERVICES,
         "sqs:ReceiveMessage": OF_SERVICES,
         "sqs:DeleteMessage": OF_SERVICES,
         "sqs:GetQueueAttributes": OF_SERVICES,
-        "s3:ListBucket": "of the lake: without it a missing file is said to be forbidden",
     },
     "reader": {"s3:ListBucket": "Athena asks for it; without it a missing file is said to be forbidden"},
     "machine": {
@@ -164,7 +172,7 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     root = tmp_path_factory.mktemp("prod") / "customer-orders"
     shutil.copytree(deployed.EXAMPLES / root.name, root, ignore=shutil.ignore_patterns(".lakesmith"))
     orders = root / "tables" / "bronze" / "orders.yaml"
-    orders.write_text(orders.read_text().replace("format: csv}", "format: csv, on_erase: remove}"))
+    orders.write_text(orders.read_text().replace("format: csv}", "format: csv, on_erase: rewrite}"))
     with started(emulated_aws.Aws) as aws:
         found = Account(aws, root, deployed.stack(root))
         place = {"LocationConstraint": emulated_aws.REGION}
@@ -188,10 +196,11 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
 
 
 def be(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]) -> None:
-    """Makes this process a role: by variables, and no session of boto that remembers others."""
+    """Makes this process a role: by variables, and nothing that remembers others, or their AWS."""
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    objects._client.cache_clear()
 
 
 def called(account: Account, monkeypatch: pytest.MonkeyPatch, *calls: dict[str, Any]) -> str | None:
@@ -235,18 +244,6 @@ def of(account: Account, role: str) -> list[Asked]:
     """What a role asked for."""
     asked = account.aws.asked(account.name(role))
     return [Asked(each["action"], tuple(each["resources"]), each["context"]) for each in asked]
-
-
-def unneeded(policy: dict[str, Any], asked: list[Asked]) -> set[str]:
-    """The granted actions without which all that was asked would be allowed as well."""
-    found = set()
-    for statement in policy["Statement"]:
-        for action in statement["Action"]:
-            less = {**statement, "Action": [each for each in statement["Action"] if each != action]}
-            without = {"Statement": [less if each is statement else each for each in policy["Statement"]]}
-            if all(permits(without, each) for each in asked):
-                found.add(action)
-    return found
 
 
 def check(account: Account, role: str) -> None:
@@ -331,10 +328,10 @@ def test_a_job_that_may_not_change_tables_fails(worked: Account, tmp_path: Path)
     assert report["exit_code"] == 2
 
 
-def test_an_erasure_does_its_whole_work_by_its_role(worked: Account) -> None:
-    """From tables, landing files and old versions. Rights that it has besides are not looked for yet."""
+def test_the_erasure_needs_its_policy(worked: Account) -> None:
     words = ("erase", "silver.customers", "--where", "email = 'aisha.rahman@example.com'", "--yes", "--json")
     assert worked.job("erase", 1, "erasure", *words)["exit_code"] == 0
+    check(worked, "erasure")
 
 
 def test_what_other_settings_grant_is_granted_for_a_reason(account: Account) -> None:

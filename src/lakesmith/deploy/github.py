@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from lakesmith import __version__
 from lakesmith.deploy.facts import Stack
-from lakesmith.deploy.policies import Document, allow, document, role_arn, roles, s3_arn
+from lakesmith.deploy.policies import ROLES, Document, allow, document, role_arn, s3_arn
 
 ISSUER: Final = "token.actions.githubusercontent.com"
 PLAN: Final = "ci_plan"
@@ -28,7 +28,8 @@ ACTIONS: Final = {
 }
 """Actions by the commits of their versions: a tag could be moved to other code."""
 
-_SERVICES: Final = ("emr-serverless", "glue", "lakeformation", "lambda", "scheduler", "s3", "states")
+_CHANGES: Final = (f"{APPLY}_data", f"{APPLY}_runs")
+_SERVICES: Final = ("glue", "lakeformation", "lambda", "scheduler", "s3", "states")
 """The services that are given roles."""
 
 
@@ -72,6 +73,19 @@ def documents(stack: Stack) -> dict[str, Document]:
     }
 
 
+def rights_in(folder: str) -> str:
+    """Returns Terraform's expression for the rights of both roles: each action, resource and condition."""
+    names = ", ".join(f'"{name}"' for name in (PLAN, *_CHANGES))
+    return f"""toset(flatten([
+    for name in [{names}] : [
+      for each in jsondecode(file("{folder}/${{name}}.json")).Statement : [
+        for pair in setproduct(each.Action, each.Resource) :
+        jsonencode([pair[0], pair[1], try(each.Condition, {{}})])
+      ]
+    ]
+  ]))"""
+
+
 def _trust(stack: Stack, *, applies: bool) -> dict[str, Any]:
     assert stack.deploy.github is not None
     subject = f"repo:{stack.deploy.github.repository}:environment:{environment(stack, applies=applies)}"
@@ -87,6 +101,8 @@ def _state(stack: Stack) -> Iterator[Piece]:
     key = f"{state}/{stack.base}.tfstate"
     yield Piece("Finds the state", "s3", "ListBucket", "", [state])
     yield Piece("The state", "s3", "GetObject", "PutObject", [key])
+    rights = [f"{state}/{stack.base}.rights"]
+    yield Piece("Which rights were given", "s3", "GetObject GetObjectTagging GetObjectVersion", "", rights)
     yield Piece("The lock of the state", "s3", "", "DeleteObject GetObject PutObject", [f"{key}.tflock"])
     yield Piece("Finds packages", "s3", "", "ListBucket", [artifacts])
     yield Piece("Packages", "s3", "", "GetObject PutObject", [f"{artifacts}/*"])
@@ -168,15 +184,17 @@ def _runs(stack: Stack) -> Iterator[Piece]:
     if stack.deploy.compute == "emr":
         yield Piece(
             "The application of jobs", "emr-serverless", "GetApplication ListTagsForResource",
-            "CreateApplication DeleteApplication StopApplication TagResource UpdateApplication",
-            [stack.arn("emr-serverless", "/*")],
+            "DeleteApplication StopApplication TagResource UpdateApplication",
+            [stack.arn("emr-serverless", "/applications/*")],
         )  # fmt: skip
+        here = _in_regions(stack)
+        yield Piece("Creates the application", "emr-serverless", "", "CreateApplication", ["*"], here)
         emr = "ops.emr-serverless.amazonaws.com"
         linked = [stack.arn("iam", f"role/aws-service-role/{emr}/*", is_global=True)]
         once = {"StringEquals": {"iam:AWSServiceName": emr}}
         yield Piece("Once in an account", "iam", "", "CreateServiceLinkedRole", linked, once)
     else:
-        jobs = [stack.arn("glue", f"job/{stack.named(unit.key)}") for unit in stack.units]
+        jobs = [stack.arn("glue", f"job/{stack.base}-*")]
         yield Piece("Jobs", "glue", "GetJob GetTags", "CreateJob DeleteJob TagResource UpdateJob", jobs)
     yield Piece(
         "The machine", "states", "DescribeStateMachine ListStateMachineVersions ListTagsForResource",
@@ -197,14 +215,14 @@ def _runs(stack: Stack) -> Iterator[Piece]:
     of_gate = {"ArnLike": {"lambda:FunctionArn": gate}}
     mappings = [stack.arn("lambda", "event-source-mapping:*")]
     yield Piece("Lets a queue call the gate", "lambda", "", "CreateEventSourceMapping", ["*"], of_gate)
-    yield Piece(
-        "What calls the gate", "lambda", "GetEventSourceMapping",
-        "DeleteEventSourceMapping UpdateEventSourceMapping", mappings, of_gate,
-    )  # fmt: skip
-    yield Piece("Tags of what calls the gate", "lambda", "ListTags", "TagResource", mappings)
+    changes = "DeleteEventSourceMapping UpdateEventSourceMapping"
+    yield Piece("Changes what calls the gate", "lambda", "", changes, mappings, of_gate)
+    # One that was just deleted has no function any more, and is asked for.
+    reads = "GetEventSourceMapping ListTags"
+    yield Piece("What calls the gate", "lambda", reads, "TagResource", mappings)
     queues = [stack.arn("sqs", stack.named(name)) for name in ("gate", "gate-failed")]
     yield Piece(
-        "Queues", "sqs", "GetQueueAttributes GetQueueUrl ListQueueTags",
+        "Queues", "sqs", "GetQueueAttributes ListQueueTags",
         "CreateQueue DeleteQueue SetQueueAttributes TagQueue UntagQueue", queues,
     )  # fmt: skip
     group = stack.named("tables")
@@ -217,12 +235,13 @@ def _runs(stack: Stack) -> Iterator[Piece]:
         yield Piece(
             "Rules for files", "events", "DescribeRule ListTagsForResource ListTargetsByRule",
             "DeleteRule PutRule PutTargets RemoveTargets TagResource UntagResource",
-            [stack.arn("events", f"rule/{stack.named(f'arrived-{each.key}')}") for each in stack.sending],
+            [stack.arn("events", f"rule/{stack.base}-arrived-*")],
         )  # fmt: skip
 
 
 def _around(stack: Stack) -> Iterator[Piece]:
-    every = [role_arn(stack, role) for role in roles(stack)]
+    # Also those that a setting had made before it was changed.
+    every = [role_arn(stack, role) for role in (*ROLES, "access", "pii_reader", "replication")]
     yield Piece(
         "Roles", "iam", "GetRole GetRolePolicy ListAttachedRolePolicies ListRolePolicies",
         "CreateRole DeleteRole DeleteRolePolicy ListInstanceProfilesForRole PutRolePolicy TagRole UntagRole "
@@ -248,11 +267,13 @@ def _around(stack: Stack) -> Iterator[Piece]:
     # Of these AWS accepts no resource.
     here = _in_regions(stack)
     yield Piece("Who gets mail", "sns", "GetSubscriptionAttributes", "Unsubscribe", ["*"], here)
-    alarms = [stack.arn("cloudwatch", f"alarm:{stack.base}-*")]
     yield Piece(
-        "Alarms", "cloudwatch", "DescribeAlarms ListTagsForResource",
-        "DeleteAlarms PutMetricAlarm TagResource UntagResource", alarms,
+        "Alarms", "cloudwatch", "ListTagsForResource",
+        "DeleteAlarms PutMetricAlarm TagResource UntagResource",
+        [stack.arn("cloudwatch", f"alarm:{stack.base}-*")],
     )  # fmt: skip
+    # AWS asks for the right to read all, also for one of them.
+    yield Piece("Finds alarms", "cloudwatch", "DescribeAlarms", "", [stack.arn("cloudwatch", "alarm:*")])
     board = [stack.arn("cloudwatch", f"dashboard/{stack.named('runs')}", is_global=True)]
     yield Piece("The dashboard", "cloudwatch", "GetDashboard", "DeleteDashboards PutDashboard", board)
     budget = [stack.arn("budgets", f"budget/{stack.named('month')}", is_global=True)]

