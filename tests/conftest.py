@@ -77,7 +77,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "deploys" in item.keywords and "deploys" not in config.option.markexpr:
             item.add_marker(pytest.mark.skip(reason="takes minutes: make deploy-tests"))
     part = turns.part_of(os.environ, config.rootpath)
-    rest = [] if part is None else [item for of in (turns.PARTS, 3) for item in _not_due(items, part, of)]
+    rest = (
+        []
+        if part is None
+        else [item for of in (turns.PARTS, turns.USUAL, 3) for item in _not_due(items, part, of)]
+    )
     left_out = set(map(id, rest))
     items[:] = [item for item in items if id(item) not in left_out]
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
@@ -95,7 +99,7 @@ def _turns_of(item: pytest.Item) -> int | None:
     marker = item.get_closest_marker("in_turn")
     if marker is None or item.get_closest_marker("always") is not None:
         return None
-    return int(marker.kwargs.get("of", turns.PARTS))
+    return int(marker.kwargs.get("of", turns.USUAL))
 
 
 def _whole_file(item: pytest.Item) -> bool:

@@ -8,6 +8,7 @@ the same wherever the commit is tested.
     pytestmark = pytest.mark.in_turn                  # case by case
     pytestmark = pytest.mark.in_turn("file")          # cases that share a lake: the file as a whole
     @pytest.mark.in_turn(of=3)  # every third commit: what is long, and not one of many alike
+    @pytest.mark.in_turn(of=turns.PARTS)  # what takes minutes
     @pytest.mark.always  # one of such a file that each commit runs
 """
 
@@ -18,8 +19,9 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
-PARTS: Final = 60
-"""So many commits, on average, have every case once."""
+PARTS: Final = 180
+USUAL: Final = 60
+"""So many commits, on average, have every case once; PARTS of them those of ``of=turns.PARTS``."""
 ALL: Final = "all"
 
 
@@ -37,10 +39,10 @@ def part_of(environment: Mapping[str, str], root: Path) -> int | None:
     return crc32(head.stdout.encode()) % PARTS if head.returncode == 0 else None
 
 
-def due(marked: Sequence[tuple[str, bool]], part: int, of: int = PARTS) -> list[bool]:
+def due(marked: Sequence[tuple[str, bool]], part: int, of: int = USUAL) -> list[bool]:
     """Which of the marked cases run with this part. A case: its id, and whether its file goes as a whole.
 
-    ``of``: they come back after so many parts, which is PARTS or divides it.
+    ``of``: they come back after so many parts, which divides PARTS.
 
     The cases of a file are dealt out one after the other, so that parts have as many of each file as they
     can; each file begins with another part.

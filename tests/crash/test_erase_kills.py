@@ -16,7 +16,9 @@ from machines import QUICKLY
 from places import embedded, project_file
 from small_shop import NEWEST, ORDERS, SUMS, Order, csv, newest, sums
 
-pytestmark = pytest.mark.in_turn
+import turns
+
+pytestmark = pytest.mark.in_turn(of=turns.PARTS)
 
 ADA = "Ada Lovelace-Byron"
 FIRST = (Order(1, ADA, 5, 1), Order(2, "Bo", 7, 1), Order(3, ADA, 11, 1))

@@ -23,22 +23,22 @@ def due(part: int, together: bool = False) -> set[str]:
 
 @pytest.mark.parametrize("together", [False, True])
 def test_each_case_has_its_turn_once(together: bool) -> None:
-    parts = [due(part, together) for part in range(turns.PARTS)]
+    parts = [due(part, together) for part in range(turns.USUAL)]
     assert sorted(case for part in parts for case in part) == sorted(CASES)
 
 
 def test_the_cases_of_a_file_that_share_a_lake_have_their_turn_together() -> None:
-    for part in range(turns.PARTS):
+    for part in range(turns.USUAL):
         files = {case.split("::")[0] for case in due(part, together=True)}
         assert due(part, together=True) == {case for case in CASES if case.split("::")[0] in files}
 
 
 def test_each_part_has_as_many_of_a_file_as_any_other() -> None:
-    for part in range(turns.PARTS):
+    for part in range(turns.USUAL):
         of_files = Counter(case.split("::")[0] for case in due(part))
         assert len(of_files) == 8 and set(of_files.values()) <= {
-            OF_A_FILE // turns.PARTS,
-            OF_A_FILE // turns.PARTS + 1,
+            OF_A_FILE // turns.USUAL,
+            OF_A_FILE // turns.USUAL + 1,
         }
 
 
@@ -51,7 +51,7 @@ def test_long_cases_come_back_with_every_third_part() -> None:
 
 def test_files_with_a_case_each_are_dealt_to_several_parts() -> None:
     single = [(f"tests/spark/test_{number}.py::test_it", False) for number in range(40)]
-    sizes = [sum(turns.due(single, part)) for part in range(turns.PARTS)]
+    sizes = [sum(turns.due(single, part)) for part in range(turns.USUAL)]
     assert sum(sizes) == 40 and max(sizes) < 12
 
 

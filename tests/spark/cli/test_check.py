@@ -8,6 +8,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from harness import Harness, MakeShop
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 FILES = {
     "tables/bronze/orders.yaml": """
         source: {files: {path: landing/orders/, format: csv}}

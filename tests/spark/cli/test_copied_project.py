@@ -14,6 +14,8 @@ from lakesmith.errors import LakesmithError
 from lakesmith.execute.faults import arrange, clear
 from lakesmith.spark.start.session import SessionHandle
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 Cli = Callable[..., tuple[int, str, str]]
 
 FILES = {

@@ -7,12 +7,15 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import pytest
 from harness import MakeShop
 from pyspark import cloudpickle
 
 from lakesmith.sources.formats.csv_records import csv_records
 from lakesmith.sources.formats.json_values import json_values
 from lakesmith.spark.read.in_python import for_workers
+
+pytestmark = pytest.mark.in_turn("file", of=3)
 
 EVENTS = """
     source:

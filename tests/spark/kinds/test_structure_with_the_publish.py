@@ -11,6 +11,8 @@ from lakesmith.execute import faults
 from lakesmith.execute.rollback import prepare
 from lakesmith.project.definitions import TableName
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 BRONZE, SILVER = "tables/bronze/people.yaml", "tables/silver/people.yaml"
 SOURCE = "source: {files: {path: landing/, format: csv}}\n"
 BEFORE = SOURCE + "columns: {id: bigint, name: string, n: int, at: date}\n"

@@ -14,6 +14,8 @@ from harness import Harness, MakeShop
 
 from example_files import EXAMPLES, load_generator
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 EXAMPLE = EXAMPLES / "cdn-logs"
 TABLES = {
     path.relative_to(EXAMPLE).as_posix(): re.sub(r"\$\{vars\.(\w+)\}", r"\1", path.read_text())

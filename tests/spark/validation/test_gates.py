@@ -10,6 +10,8 @@ from out_of_quarantine import out_of_quarantine, replay
 import lakesmith
 from lakesmith.plan.steps import Strategy
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 ORDERS = """
     source: {{files: {{path: landing/orders/, format: csv}}}}
     columns: {{id: bigint, city: string, price: "decimal(9,2)"}}

@@ -20,6 +20,8 @@ from lakesmith.quality.verdict import measured, outcome_of
 from lakesmith.spark.validation.measure import Measurements, Subject
 from lakesmith.spark.validation.references import References
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 Row = tuple[Any, ...]
 NAMES = ("a", "b", "s", "d")
 ROWS: Sequence[Row] = [

@@ -17,6 +17,8 @@ from lakesmith.errors import UsageError
 from lakesmith.serve.intake_process import IntakeProcess, listen
 from lakesmith.serve.state import IntakeState
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 STOCK = "source:\n  http: {path: /stock}\ncolumns: {n: bigint}\n"
 INTAKE = ".lakesmith/intake/bronze.stock"
 

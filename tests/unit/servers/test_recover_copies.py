@@ -18,6 +18,8 @@ from lakesmith.catalog.record import SUMMARY_KEY
 from lakesmith.errors import EnvironmentProblem, StateError
 from lakesmith.execute import faults
 
+pytestmark = pytest.mark.in_turn("file", of=3)
+
 ORDERS = """
 source:
   files: {path: "${vars.landing}/orders/", pattern: "*.csv"}

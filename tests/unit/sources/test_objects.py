@@ -22,7 +22,7 @@ from landings import BucketLanding, files_in, listing_of, names_in, source_of
 from large_bucket import BUCKET, LargeBucket, large_bucket
 from s3_server import Server
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.in_turn("file", of=3), pytest.mark.processes]
 
 ORDERS = TableName("bronze", "orders")
 SECRET = "a-secret-that-nobody-shall-see"
