@@ -78,10 +78,11 @@ $(VENV)/checkers: $(VENV)/installed
 	$(PYTHON) -m venv $@
 	$@/bin/python -m pip install --quiet --disable-pip-version-check checkov==3.3.30 parliament==1.6.4 statelint==3.1.0
 
-checkers: $(VENV)/checkers  ## checkov, parliament and statelint, for the tests of deployments; a minute
+checkers: $(VENV)/checkers  ## checkov, parliament and statelint read what deploy writes; minutes, the first time
+	$(BIN)/python -m pytest tests/deploy/test_checkers.py
 
 # Mostly they wait for resources, so that more than two go on at once.
-deploy-tests: $(VENV)/installed $(VENV)/checkers  ## Terraform applies the deployments of the examples to an emulated AWS; needs terraform and its provider: make deploy-tests ONLY=privileges
+deploy-tests: $(VENV)/installed  ## Terraform applies the deployments of the examples to an emulated AWS; needs terraform and its provider: make deploy-tests ONLY=privileges
 	$(BIN)/python -m pytest tests/deploy -m deploys -k "$(ONLY)" --numprocesses 4 --dist loadgroup
 
 actionlint: $(VENV)/installed  ## the linter of workflows, for the tests of what deploy writes for GitHub; needs Go

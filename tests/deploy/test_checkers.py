@@ -1,6 +1,7 @@
 """Checkers of others over rendered deployments: clean, or waived with a reason (waivers.toml).
 
-`make checkers` installs them to a place of their own, since they pin libraries that lakesmith uses.
+`make checkers` installs them to a place of their own, since they pin libraries that lakesmith uses, and runs
+this file.
 """
 
 from __future__ import annotations
