@@ -142,10 +142,9 @@ def _catalog(stack: Stack) -> Iterator[Piece]:
     if stack.table_bucket is not None:
         yield Piece(
             "The table bucket", "s3tables",
-            "GetNamespace GetTableBucket GetTableBucketEncryption GetTableBucketMaintenanceConfiguration "
-            "ListTagsForResource",
+            "GetNamespace GetTableBucket GetTableBucketEncryption GetTableBucketMaintenanceConfiguration",
             "CreateNamespace CreateTableBucket PutTableBucketEncryption "
-            "PutTableBucketMaintenanceConfiguration TagResource",
+            "PutTableBucketMaintenanceConfiguration",
             [stack.arn("s3tables", f"bucket/{stack.table_bucket}")],
         )  # fmt: skip
     else:
