@@ -9,7 +9,7 @@ from harness import Harness, MakeShop
 from lakesmith.execute.verify import Verdict
 from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = [pytest.mark.in_turn("file", of=3), pytest.mark.in_turn("file")]
+pytestmark = pytest.mark.in_turn("file")
 
 FILES = {
     "tables/bronze/orders.yaml": """

@@ -136,6 +136,7 @@ def test_the_plan_reads_and_neither_role_loses_data_or_widens_itself(tmp_path: P
         }
         for resource in each["Resource"] if objects else ():
             assert re.search(r":::shop-prod-(state|artifacts)-", resource), each
+            assert "s3:GetObjectVersion" not in objects or resource.endswith("/shop-prod.rights"), each
         if any(action.startswith("iam:") for action in each["Action"]):
             assert not any("ci-" in resource or resource.endswith("role/*") for resource in each["Resource"])
 
