@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -238,7 +238,7 @@ class Crowd:
         number, self._files = self._files, self._files + 1
         orders = [self._order(number, each) for each in range(6)] + self._again(number)
         bad = f"{1000 * number + 999},{self._random.choice(STAYING)},many,1"
-        about = self._random.sample(self.landed.orders + orders, 4)
+        about = self._random.sample(self._not_leaving(self.landed.orders + orders), 4)
         payments = [
             Payment(10 * number + each, order.order_id, order.customer, each + 1)
             for each, order in enumerate(about)
@@ -260,9 +260,17 @@ class Crowd:
         return Order(1000 * file + each, person, self._random.randrange(0, 50), 1)
 
     def _again(self, file: int) -> list[Order]:
-        known = [order for order in self.landed.orders if order.version == 1]
+        known = [order for order in self._not_leaving(self.landed.orders) if order.version == 1]
         chosen = self._random.sample(known, min(3, len(known)))
         return [order._replace(amount=self._random.choice((-1, 7, 60)), version=file + 2) for order in chosen]
+
+    def _not_leaving(self, orders: Iterable[Order]) -> list[Order]:
+        """Without those of somebody who is being erased: while theirs land, an erasure is never done.
+
+        Those who have been erased do land again.
+        """
+        leaving = self._begun
+        return [order for order in orders if order.customer != leaving]
 
     def _put(self, folder: str, number: int, lines: Sequence[str]) -> None:
         text, name = "\n".join(lines) + "\n", f"{folder}/{number:05}.csv"

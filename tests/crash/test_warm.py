@@ -9,11 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from processes import Ended, is_gone, kill, wait_until
+from processes import Ended, RunProcess, is_gone, kill, wait_until
 from read_elsewhere import catalog_of
 
 from lakesmith.spark.start.resident import socket_of
-from lakesmith.spark.start.session_folder import living_folders
+from lakesmith.spark.start.session_folder import living_folders, new_session_folder
 
 FILES = {
     "lakesmith.yaml": "name: shop\n",
@@ -222,4 +222,22 @@ def test_an_erasure_ends_it_and_leaves_none(shop: Shop) -> None:
     assert is_gone(jvm)
     assert not shop.socket.exists()
     assert living_folders(str(shop.root / ".lakesmith/logs/spark.log")) == []
+    assert shop.rows("silver.orders") == [2]
+
+
+def test_an_erasure_waits_for_the_sessions_of_commands_that_go_on(shop: Shop) -> None:
+    bronze = "tables/bronze/orders.yaml"
+    (shop.root / bronze).write_text(FILES[bronze].replace("format: csv", "format: csv, on_erase: rewrite"))
+    shop.land(1, 2)
+    assert shop.called("run").code == 0
+    going_on = new_session_folder(str(shop.root / ".lakesmith/logs/spark.log"))
+    words = ("erase", "silver.orders", "--where", "id = 1", "--yes")
+    asked = shop.called(*words)
+    assert (asked.code, f"left: {going_on.path} may have rows of theirs" in asked.output) == (1, True), asked
+    with RunProcess.start(shop.root, None, (*words, "--wait", "600")) as process:
+        assert process.process.stdout is not None
+        assert any(line.startswith("waiting for Spark sessions to end") for line in process.process.stdout)
+        going_on.remove()
+        ended = process.end()
+    assert ended.code == 0, ended.output
     assert shop.rows("silver.orders") == [2]

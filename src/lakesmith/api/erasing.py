@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from lakesmith.api.access import Access
 from lakesmith.api.erasure_work import Done, Listener, Work, clean_places, do, find_in_landing, walk, ways
-from lakesmith.api.results import Change, heads_of
+from lakesmith.api.results import Change, heads_of, require_same_heads
 from lakesmith.errors import RunError, StateError
 from lakesmith.execute.erase import Asked, EraseDecider, Erasure, Receipts, plan_erasure
 from lakesmith.execute.faults import reach
@@ -19,8 +21,11 @@ from lakesmith.execute.landing_erase import LandingFile, require_choices
 from lakesmith.execute.opened import Opened
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import TableName
-from lakesmith.recovery.versions import erase_versions
+from lakesmith.recovery.versions import ErasedVersions, erase_versions
 from lakesmith.sql.parse_erasure_filter import parse_erasure_filter
+
+_BETWEEN_LOOKS: Final = 0.3
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +139,17 @@ def erase(access: Access, table: str, options: EraseOptions) -> Change[ErasurePr
         work = _look(access, opened, erasure, options.on_event)
         heads = heads_of(opened.lake.catalog, erasure.tables)
     require_choices(work.landing.in_tables(erasure.sourced))
+
+    def make(_: ErasurePreview) -> Receipt:
+        with access.alone(opened, command, options.wait):
+            require_same_heads(heads, heads_of(opened.lake.catalog, erasure.tables))
+            erased = _erase(access, work, asked)
+            sessions = _sessions(opened)
+        # Those of commands that wait for the lock end only when it is free.
+        return _finish(access, work, asked, erased, _lasting(access, opened, sessions, options.wait))
+
     change = Change(
-        _preview(work),
-        heads,
-        lambda: access.alone(opened, command, options.wait),
-        lambda: heads_of(opened.lake.catalog, erasure.tables),
-        lambda _: _erase(access, work, asked),
+        _preview(work), heads, nullcontext, lambda: heads_of(opened.lake.catalog, erasure.tables), make
     )
     # By which columns, and not by which values, which are the persons'.
     text = f"erase {asked.table} --where {', '.join(asked.persons.columns)}=..."
@@ -193,25 +203,44 @@ def _other(work: Work, name: TableName) -> OtherTable:
     return OtherTable(name, rows if name in found.rows else None, way)
 
 
-def _erase(access: Access, work: Work, asked: Asked) -> Receipt:
+@dataclass(frozen=True, slots=True)
+class _Erased:
+    """An erasure whose receipt is still to be written."""
+
+    number: str
+    done: Done
+    old_versions: ErasedVersions
+
+
+def _erase(access: Access, work: Work, asked: Asked) -> _Erased:
     opened, erasure = work.opened, work.erasure
     if plan_erasure(opened.lake, opened.graph, asked) != erasure:
         what, hint = "the lake was changed since this was prepared", "prepare it again"
         raise StateError.of("LS511", what, hint=hint)
-    receipts = Receipts(opened.project.state_dir)
-    number = receipts.id_of(asked.table, asked.persons)
-    done = access.do_in_spark(work.session, lambda: do(work, receipts, number))
+    number = Receipts(opened.project.state_dir).id_of(asked.table, asked.persons)
+    done = access.do_in_spark(work.session, lambda: do(work, Receipts(opened.project.state_dir), number))
     access.close()
-    done.left += (*clean_places(opened, erasure), *_sessions_left(opened))
+    done.left += clean_places(opened, erasure)
     versions = erase_versions(opened.lake, erasure, _replicas(opened))
     done.left += versions.left
-    content = {**_receipt(work, done), "old_versions": versions.to_dict()}
+    return _Erased(number, done, versions)
+
+
+def _finish(access: Access, work: Work, asked: Asked, erased: _Erased, sessions: Iterable[Path]) -> Receipt:
+    """Writes the receipt. ``sessions``: the folders of those that have not ended."""
+    opened, done, receipts = work.opened, erased.done, Receipts(work.opened.project.state_dir)
+    done.left += (
+        f"{folder} may have rows of theirs that Spark shuffled: end what uses it (lakesmith up, a query,"
+        " lakesmith stop), and call this again"
+        for folder in sessions
+    )
+    content = {**_receipt(work, done), "old_versions": erased.old_versions.to_dict()}
     _alert(access, opened, asked.table, done.left)
     reach("erase-proved", str(asked.table))
     # A file with nobody else's records may be called as they are.
     alone_in = [file.path for file in work.landing.theirs if file.records == file.all_records]
     hidden = receipts.hidden(content, asked.persons, alone_in)
-    return Receipt(content, receipts.finish(number, {"receipt": number, **hidden}))
+    return Receipt(content, receipts.finish(erased.number, {"receipt": erased.number, **hidden}))
 
 
 def _replicas(opened: Opened) -> dict[str, str]:
@@ -232,16 +261,27 @@ def _alert(access: Access, opened: Opened, table: TableName, left: Sequence[str]
         after_erasure(opened.project, table, left, access.host.notice)
 
 
-def _sessions_left(opened: Opened) -> Iterator[str]:
-    """Sessions of the project that have not ended, in words: their folders have what they shuffled."""
+def _sessions(opened: Opened) -> set[Path]:
+    """The folders of the project's sessions that have not ended, which have what these shuffled."""
     from lakesmith.spark.open import log_of
     from lakesmith.spark.start.session_folder import living_folders
 
-    for folder in living_folders(str(log_of(opened.project))):
-        yield (
-            f"{folder} may have rows of theirs that Spark shuffled: end what uses it (lakesmith up, a query,"
-            " lakesmith stop), and call this again"
-        )
+    return set(living_folders(str(log_of(opened.project))))
+
+
+def _lasting(access: Access, opened: Opened, sessions: set[Path], wait: float) -> list[Path]:
+    """Waits for sessions to end, at most so many seconds; returns those that have not."""
+    end = time.monotonic() + wait
+    if sessions and wait:
+        access.host.notice(f"waiting for Spark sessions to end: {', '.join(map(str, sorted(sessions)))}")
+    while sessions:
+        # A command that ended meanwhile may have left its session warm.
+        access.stop_warm(opened)
+        sessions &= _sessions(opened)
+        if time.monotonic() >= end:
+            break
+        time.sleep(_BETWEEN_LOOKS)
+    return sorted(sessions)
 
 
 def _receipt(work: Work, done: Done) -> dict[str, Any]:

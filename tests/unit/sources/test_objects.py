@@ -209,7 +209,8 @@ def test_an_object_that_is_replaced_while_it_is_read_is_told_of(bucket: BucketLa
         with pytest.raises(OSError, match="another object by now"):
             stream.read()
     (changed,) = changed_files([file], bucket.root, bucket.store)
-    assert changed.reason == "was replaced or its status was changed"
+    assert (changed.file, changed.now) == (file, files_in(bucket)[0])
+    assert file.etag != files_in(bucket)[0].etag
 
 
 @pytest.mark.parametrize(
