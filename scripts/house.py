@@ -19,7 +19,7 @@ LIMITS = {
     f"files under {SHORT_FILE} lines": 20,
     "files in the largest folder": 26,
     "lines of the largest file": 420,
-    "lines of tests": 65_760,
+    "lines of tests": 65_640,
     f"lines over {LONG_LINE} characters": 0,
 }
 

@@ -1,7 +1,5 @@
 """Servers on the loopback interface that take alerts: mail by SMTP, webhooks by HTTP."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

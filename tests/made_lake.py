@@ -1,7 +1,5 @@
 """Lakes of any number of tables for the web page, written by PyIceberg: quick, and with rows of no sense."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A project in memory, for tests of what its files say."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

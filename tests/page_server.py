@@ -1,7 +1,5 @@
 """A page in a thread of the test, and requests to it as any client may send them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

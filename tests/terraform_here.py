@@ -1,7 +1,5 @@
 """Terraform on this machine, with the providers that are on it: no test asks a registry."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

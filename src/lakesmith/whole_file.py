@@ -1,7 +1,8 @@
-"""Files that are complete or not there at all."""
+"""Files that are complete or not there at all, and files that a living process has locked."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import threading
@@ -31,6 +32,21 @@ def write_whole(path: Path, content: str | bytes, *, to_disk: bool = False) -> N
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def is_locked(path: Path) -> bool:
+    """Returns whether a process has the lock of a file; False if it cannot be opened."""
+    try:
+        file = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 def left_by_killed(folder: Path) -> Iterator[Path]:

@@ -1,7 +1,5 @@
 """Debian's Chromium, and the pages that it opens."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rows, comparisons and actions as a person meets them: by mouse and keys, in both themes, narrow."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Activity as a person meets it, and phases on the graph while a command works."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

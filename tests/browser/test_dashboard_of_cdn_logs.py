@@ -1,7 +1,5 @@
 """The dashboard of examples/cdn-logs in Debian's Chromium: it shows what an export has, and follows it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """The page of events as a person meets it: a sample is edited, followed, kept, refused; keys, themes, axe."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The page as a person meets it: what it shows, keys, themes, narrow screens, changes, and axe."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -3,8 +3,6 @@
 Pictures are written to build/pictures/docs; ``make pictures`` takes them to docs/pictures.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import shutil

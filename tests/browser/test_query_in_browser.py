@@ -1,7 +1,5 @@
 """The page of queries as a person meets it: suggestions, keys, results, charts, files, errors, and axe."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

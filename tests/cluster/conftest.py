@@ -1,7 +1,5 @@
 """The cluster that the tests of this folder share."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 Not asked here, as services ask it of each other: keys of KMS for S3, delivery of logs.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

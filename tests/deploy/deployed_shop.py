@@ -1,7 +1,5 @@
 """A project deployed to the emulated AWS: its buckets, its artifact, its state machine with real jobs."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

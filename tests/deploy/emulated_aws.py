@@ -1,7 +1,5 @@
 """AWS for Terraform on loopback: the server, and Terraform that knows no other AWS."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

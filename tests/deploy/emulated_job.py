@@ -5,8 +5,6 @@ Arguments: a file with the parameters of StartJobRun, the id of the job run. The
 and Python, and nothing else but the packages of the artifact. Without it, it runs on this machine's.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -5,8 +5,6 @@ read as AWS does (asked_actions.py), and refused if the policies of its role do 
 credentials may do all. Each request of a role is written down: what was never asked need not be granted.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

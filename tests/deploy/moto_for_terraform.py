@@ -9,8 +9,6 @@ which gets a file with what it was started with and its id. What each was starte
 beside it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Terraform applies a deployment: on moto, which plays AWS on loopback. Run by `make deploy-tests`."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import sys

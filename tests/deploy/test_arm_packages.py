@@ -1,7 +1,5 @@
 """pip finds all packages for Graviton, from a machine of any kind, and fetches them (`make deploy-tests`)."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 this file.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The gate beside S3, Glue, a queue and a state machine on moto: it starts a run only where there is work."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The state machine as moto runs it: jobs that end well, fail, break, and are tried again."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """Least privilege: roles do their whole work with the policies as they are deployed, and need each action."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """``run --submit`` and ``logs``: a real job behind a state machine, S3 and Glue on moto."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

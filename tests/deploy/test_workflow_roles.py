@@ -3,8 +3,6 @@
 A project changes after it was applied: Terraform deletes nothing that holds data.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

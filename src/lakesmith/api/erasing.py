@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from lakesmith.api.access import Access
 from lakesmith.api.erasure_work import Done, Listener, Work, clean_places, do, find_in_landing, walk, ways
-from lakesmith.api.results import Change, heads_of, require_same_heads
+from lakesmith.api.results import Change, Heads, heads_of, require_same_heads
 from lakesmith.errors import RunError, StateError
 from lakesmith.execute.erase import Asked, EraseDecider, Erasure, Receipts, plan_erasure
 from lakesmith.execute.faults import reach
@@ -21,11 +21,8 @@ from lakesmith.execute.landing_erase import LandingFile, require_choices
 from lakesmith.execute.opened import Opened
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import TableName
-from lakesmith.recovery.versions import ErasedVersions, erase_versions
+from lakesmith.recovery.versions import erase_versions
 from lakesmith.sql.parse_erasure_filter import parse_erasure_filter
-
-_BETWEEN_LOOKS: Final = 0.3
-"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,23 +130,17 @@ class Readmitted:
 def erase(access: Access, table: str, options: EraseOptions) -> Change[ErasurePreview, Receipt]:
     opened = access.opened()
     asked = _asked(opened, table, options)
-    command = f"erase from {asked.table}"
-    with access.alone(opened, command, options.wait):
+    with access.alone(opened, f"erase from {asked.table}", options.wait):
         erasure = plan_erasure(opened.lake, opened.graph, asked)
         work = _look(access, opened, erasure, options.on_event)
         heads = heads_of(opened.lake.catalog, erasure.tables)
     require_choices(work.landing.in_tables(erasure.sourced))
-
-    def make(_: ErasurePreview) -> Receipt:
-        with access.alone(opened, command, options.wait):
-            require_same_heads(heads, heads_of(opened.lake.catalog, erasure.tables))
-            erased = _erase(access, work, asked)
-            sessions = _sessions(opened)
-        # Those of commands that wait for the lock end only when it is free.
-        return _finish(access, work, asked, erased, _lasting(access, opened, sessions, options.wait))
-
     change = Change(
-        _preview(work), heads, nullcontext, lambda: heads_of(opened.lake.catalog, erasure.tables), make
+        _preview(work),
+        heads,
+        nullcontext,
+        lambda: heads_of(opened.lake.catalog, erasure.tables),
+        lambda _: _erase(access, work, asked, heads, options.wait),
     )
     # By which columns, and not by which values, which are the persons'.
     text = f"erase {asked.table} --where {', '.join(asked.persons.columns)}=..."
@@ -203,44 +194,34 @@ def _other(work: Work, name: TableName) -> OtherTable:
     return OtherTable(name, rows if name in found.rows else None, way)
 
 
-@dataclass(frozen=True, slots=True)
-class _Erased:
-    """An erasure whose receipt is still to be written."""
-
-    number: str
-    done: Done
-    old_versions: ErasedVersions
-
-
-def _erase(access: Access, work: Work, asked: Asked) -> _Erased:
+def _erase(access: Access, work: Work, asked: Asked, heads: Heads, wait: float) -> Receipt:
     opened, erasure = work.opened, work.erasure
-    if plan_erasure(opened.lake, opened.graph, asked) != erasure:
-        what, hint = "the lake was changed since this was prepared", "prepare it again"
-        raise StateError.of("LS511", what, hint=hint)
-    number = Receipts(opened.project.state_dir).id_of(asked.table, asked.persons)
-    done = access.do_in_spark(work.session, lambda: do(work, Receipts(opened.project.state_dir), number))
-    access.close()
-    done.left += clean_places(opened, erasure)
-    versions = erase_versions(opened.lake, erasure, _replicas(opened))
-    done.left += versions.left
-    return _Erased(number, done, versions)
-
-
-def _finish(access: Access, work: Work, asked: Asked, erased: _Erased, sessions: Iterable[Path]) -> Receipt:
-    """Writes the receipt. ``sessions``: the folders of those that have not ended."""
-    opened, done, receipts = work.opened, erased.done, Receipts(work.opened.project.state_dir)
+    receipts = Receipts(opened.project.state_dir)
+    number = receipts.id_of(asked.table, asked.persons)
+    with access.alone(opened, f"erase from {asked.table}", wait):
+        require_same_heads(heads, heads_of(opened.lake.catalog, erasure.tables))
+        if plan_erasure(opened.lake, opened.graph, asked) != erasure:
+            what, hint = "the lake was changed since this was prepared", "prepare it again"
+            raise StateError.of("LS511", what, hint=hint)
+        done = access.do_in_spark(work.session, lambda: do(work, receipts, number))
+        access.close()
+        done.left += clean_places(opened, erasure)
+        versions = erase_versions(opened.lake, erasure, _replicas(opened))
+        done.left += versions.left
+        sessions = _sessions(opened)
+    # Those of commands that wait for the lock end only when it is free.
     done.left += (
         f"{folder} may have rows of theirs that Spark shuffled: end what uses it (lakesmith up, a query,"
         " lakesmith stop), and call this again"
-        for folder in sessions
+        for folder in _lasting(access, opened, sessions, wait)
     )
-    content = {**_receipt(work, done), "old_versions": erased.old_versions.to_dict()}
+    content = {**_receipt(work, done), "old_versions": versions.to_dict()}
     _alert(access, opened, asked.table, done.left)
     reach("erase-proved", str(asked.table))
     # A file with nobody else's records may be called as they are.
     alone_in = [file.path for file in work.landing.theirs if file.records == file.all_records]
     hidden = receipts.hidden(content, asked.persons, alone_in)
-    return Receipt(content, receipts.finish(erased.number, {"receipt": erased.number, **hidden}))
+    return Receipt(content, receipts.finish(number, {"receipt": number, **hidden}))
 
 
 def _replicas(opened: Opened) -> dict[str, str]:
@@ -280,7 +261,7 @@ def _lasting(access: Access, opened: Opened, sessions: set[Path], wait: float) -
         sessions &= _sessions(opened)
         if time.monotonic() >= end:
             break
-        time.sleep(_BETWEEN_LOOKS)
+        time.sleep(0.3)
     return sorted(sessions)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
-import os
 import signal
 import socket
 import time
@@ -20,6 +18,7 @@ from lakesmith.errors import EnvironmentProblem, UsageError
 from lakesmith.serve.intake.segments import JOURNALS
 from lakesmith.serve.kept_process import KeptProcess, open_port
 from lakesmith.serve.state import IntakeState
+from lakesmith.whole_file import is_locked
 
 _PATIENCE_SECONDS: Final = 15.0
 """Seconds that the intake may take to seal its events."""
@@ -37,25 +36,12 @@ def listen(host: str, port: int, folders: Iterable[Path] = ()) -> list[socket.so
         try:
             return open_port(host, port)
         except OSError as error:
-            is_ours = error.errno == errno.EADDRINUSE and any(map(_is_written, folders))
+            is_ours = error.errno == errno.EADDRINUSE and any(
+                is_locked(folder / ".lock") for folder in folders
+            )
             if not is_ours or time.monotonic() > end:
                 raise _no_port(host, port, error) from None
         time.sleep(0.1)
-
-
-def _is_written(folder: Path) -> bool:
-    """Returns whether an intake writes to a folder of segments."""
-    try:
-        lock = os.open(folder / ".lock", os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(lock)
-    return False
 
 
 def _no_port(host: str, port: int, error: OSError) -> UsageError:

@@ -1,7 +1,5 @@
 """Queries of the web page on real Spark: equal results, files, hostile values, attacks, and their end."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """What the tests of commands on Spark share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """What the page does with Spark, in processes of its own: a lake is built and set back by forms alone."""
 
-from __future__ import annotations
-
 import html
 import re
 import time

@@ -1,7 +1,5 @@
 """Rows that PyIceberg cannot read are said to be so, with the command that shows them."""
 
-from __future__ import annotations
-
 from equality_delete import delete_equal
 from harness import Harness
 

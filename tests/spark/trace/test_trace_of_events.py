@@ -1,7 +1,5 @@
 """What the trace of an event says, against what a run then does with the same event."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """Events of a run elsewhere: they are shown as those of a run here."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is said of an event before Spark starts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

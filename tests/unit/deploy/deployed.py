@@ -3,8 +3,6 @@
 python tests/unit/deploy/deployed.py      # writes the files in golden/ anew: look at what git says then
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 python tests/unit/deploy/stack_shapes.py      # writes the table into the page again
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

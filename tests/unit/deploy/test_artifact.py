@@ -1,7 +1,5 @@
 """The artifact: the same for the same content, named by it, with what a service needs and nothing secret."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

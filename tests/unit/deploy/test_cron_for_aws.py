@@ -3,8 +3,6 @@
 The oracle reads AWS's documented syntax on its own: it shares no line with the translation.
 """
 
-from __future__ import annotations
-
 import calendar
 import random
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What holds data keeps its address in Terraform, and is never deleted for not being declared any more."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``lakesmith deploy``: what it writes, what it refuses to overwrite, what it finds in Terraform's plans."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

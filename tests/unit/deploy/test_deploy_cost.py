@@ -1,7 +1,5 @@
 """The estimate agrees with figures that were worked out by hand from AWS's prices."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What cannot be deployed is refused with its place, before a file is written."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

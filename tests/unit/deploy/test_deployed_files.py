@@ -1,7 +1,5 @@
 """The files of a deployment: always the same, formatted and valid for Terraform."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

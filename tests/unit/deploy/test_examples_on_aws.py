@@ -1,7 +1,5 @@
 """docs/deploy-examples.md: its table is what the examples render, its figures are those of the estimate."""
 
-from __future__ import annotations
-
 import re
 
 import deployed

@@ -1,7 +1,5 @@
 """Which tables a call of the gate is about: as `lakesmith up` would refresh them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The workflow on GitHub, and the two roles it takes: what each job may do, and what none may."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The files of the journal: whole lines of several processes, bounded, without secrets, in nobody's way."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A small lake and its page, once for all tests of the page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

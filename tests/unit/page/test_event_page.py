@@ -1,7 +1,5 @@
 """The page of events without Spark: samples, events that are kept, and what is refused."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html import unescape

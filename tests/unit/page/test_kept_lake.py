@@ -1,7 +1,5 @@
 """What the page keeps of a lake gives what a cold reading gives, whatever was done to the lake."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

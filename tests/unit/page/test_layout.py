@@ -1,7 +1,5 @@
 """Where boxes and lines go: what holds for any graph without circles."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given, settings

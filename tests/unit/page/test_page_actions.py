@@ -1,7 +1,5 @@
 """Actions: in two steps, bound to the heads that were shown, sent by the page itself, each done once."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

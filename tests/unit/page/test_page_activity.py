@@ -1,7 +1,5 @@
 """The page of activity, and what is being done on the other pages, of a journal that actions write."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The page's process beside ``up``, and the page on other names and over HTTPS."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

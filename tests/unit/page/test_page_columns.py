@@ -1,7 +1,5 @@
 """The columns of a table's page: where they come from, and how they came to be as they are."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

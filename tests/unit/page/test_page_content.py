@@ -1,7 +1,5 @@
 """What the pages say, of a lake of real Iceberg tables."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """The page of every example, and the command that serves it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

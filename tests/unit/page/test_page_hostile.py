@@ -1,7 +1,5 @@
 """Names, values and secrets that would do harm if the page took them for markup, and requests by chance."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The page of rows: what it shows is what is in the table, and it reads no more than it needs."""
 
-from __future__ import annotations
-
 import html
 import re
 from datetime import UTC, date, datetime, timedelta

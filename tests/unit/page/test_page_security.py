@@ -1,7 +1,5 @@
 """Who can read the page, and what its requests can do."""
 
-from __future__ import annotations
-
 import random
 import stat
 import string

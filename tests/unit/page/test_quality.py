@@ -1,7 +1,5 @@
 """Small lines of what rules found, batch by batch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """A result as a chart: where marks and labels are, and which rows have none."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any

@@ -3,8 +3,6 @@
 The process is a stand-in that answers the same lines: what Spark does is tested in tests/spark.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -1,7 +1,5 @@
 """The page of queries without Spark: what it shows and refuses by itself."""
 
-from __future__ import annotations
-
 import random
 import re
 import sys

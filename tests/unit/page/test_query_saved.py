@@ -1,7 +1,5 @@
 """Queries that are kept in the project: names, and nothing outside of the folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Processes beside ``up``: what they say, and that one that hangs is replaced."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """What people order of ``up``: tables that are left alone, and failed ones that are tried at once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

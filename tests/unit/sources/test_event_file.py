@@ -1,7 +1,5 @@
 """Events as landing files: records taken out of files, rows as texts, and events that are kept."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where columns come from: what the text of a query tells, and nothing more."""
 
-from __future__ import annotations
-
 import pytest
 
 from lakesmith.sql.origins import origins

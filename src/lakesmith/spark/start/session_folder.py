@@ -15,6 +15,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from lakesmith.whole_file import is_locked
+
 PREFIX = "lakesmith-session-"
 _PROJECT = "project"
 """The file that says whose session it is."""
@@ -91,14 +93,4 @@ def _is_mine(path: Path) -> bool:
 
 def _is_dead(alive: Path) -> bool:
     """Returns whether nobody holds the lock. A folder without the file is being created."""
-    try:
-        fd = os.open(alive, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(fd)
-    return True
+    return alive.exists() and not is_locked(alive)
