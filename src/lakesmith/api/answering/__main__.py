@@ -40,7 +40,6 @@ CELL_CHARACTERS: Final = 1000
 RESULT_CHARACTERS: Final = 4_000_000
 """The longest result that is shown. A browser becomes slow beyond that."""
 _END_SECONDS: Final = 5.0
-_BATCH: Final = 10_000
 
 Task = Mapping[str, Any]
 

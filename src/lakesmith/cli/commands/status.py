@@ -21,7 +21,6 @@ app = opt.command_app()
 
 
 _HEADER = ("table", "state", "batch", "published", "rows", "quarantined", "why")
-_REDRAW_SECONDS = 1.0
 _WORDS = {
     Standing.UP_TO_DATE: "up to date",
     Standing.HELD: "held",

@@ -31,7 +31,6 @@ from lakesmith.project.definitions import KafkaSource, PostgresSource
 
 VARIABLES: Final = "artifact.auto.tfvars.json"
 EMR_PYTHON: Final = "3.11"
-GLUE_PYTHON: Final = "3.13"
 GATE_PYTHON: Final = "3.13"
 MACHINES: Final = {"x86_64": "x86_64", "arm64": "aarch64"}
 """What wheels call the architectures of AWS."""
