@@ -61,25 +61,48 @@ def main() -> None:
 def job_of(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """Returns the options of a deployed job, and the other words.
 
-    >>> job_of(["--target", "prod", "--result", "s3://b/k", "--select", '["silver.*"]'])[1]
-    ['--target', 'prod', 'run', 'silver.*', '--json']
+    >>> job_of(["--JOB_NAME", "x", "--target", "prod", "--result", "s3://b/k", "--select", '["silver.*"]'])[1]
+    ['--project', '.', '--target', 'prod', 'run', 'silver.*', '--json']
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for option in ("--result", "--select", "--environment", "--metrics"):
         parser.add_argument(option)
     parser.add_argument("--command", default="run")
     job, words = parser.parse_known_args(list(arguments))
-    return job, words if job.select is None else [*words, job.command, *json.loads(job.select), "--json"]
+    if job.select is None:
+        return job, words
+    # Glue adds options of its own: --JOB_NAME ..., --job-bookmark-option ...
+    project, target, _ = split(words)
+    places = ["--project", project, *(["--target", target] if target else [])]
+    return job, [*places, job.command, *json.loads(job.select), "--json"]
 
 
 def parameters(path: str) -> dict[str, str]:
-    """Returns the values of the parameters below a path of SSM, by the last parts of their names."""
-    import boto3
+    """Returns the values of the parameters below a path of SSM, by the last parts of their names.
 
-    pages = (
-        boto3.client("ssm").get_paginator("get_parameters_by_path").paginate(Path=path, WithDecryption=True)
-    )
-    return {each["Name"].rpartition("/")[2]: each["Value"] for page in pages for each in page["Parameters"]}
+    Empty if SSM cannot be reached, as from EMR Serverless without a VPC: a variable that is needed is missed
+    by the target that names it.
+    """
+    from botocore.exceptions import ConnectionError as NoConnection
+    from botocore.exceptions import HTTPClientError
+
+    asked = _client("ssm").get_paginator("get_parameters_by_path").paginate(Path=path, WithDecryption=True)
+    try:
+        return {
+            each["Name"].rpartition("/")[2]: each["Value"] for page in asked for each in page["Parameters"]
+        }
+    except (NoConnection, HTTPClientError) as error:
+        print(f"no environment variables were taken from {path}: {error}", file=sys.stderr)
+        return {}
+
+
+def _client(service: str) -> Any:
+    """A client that fails within seconds: a service may be out of reach."""
+    import boto3
+    from botocore.config import Config
+
+    quick = Config(connect_timeout=5, read_timeout=20, retries={"total_max_attempts": 2})
+    return boto3.client(service, config=quick)
 
 
 def _reported(job: argparse.Namespace, words: Sequence[str]) -> int:
@@ -174,7 +197,6 @@ def report_of(code: int, said: str) -> dict[str, Any]:
 
 def _send_metrics(of: str, said: str) -> None:
     """Sends the metrics of a run. What was refreshed counts all the same if CloudWatch does not answer."""
-    import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 
     names = zip(("project", "target"), of.split("/"), strict=True)
@@ -184,7 +206,7 @@ def _send_metrics(of: str, said: str) -> None:
         for name, value in metrics_of(said).items()
     ]
     try:
-        boto3.client("cloudwatch").put_metric_data(Namespace="Lakesmith", MetricData=data)
+        _client("cloudwatch").put_metric_data(Namespace="Lakesmith", MetricData=data)
     except (BotoCoreError, ClientError) as error:
         print(f"the metrics were not sent: {error}", file=sys.stderr)
 

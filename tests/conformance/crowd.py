@@ -265,10 +265,7 @@ class Crowd:
         return [order._replace(amount=self._random.choice((-1, 7, 60)), version=file + 2) for order in chosen]
 
     def _not_leaving(self, orders: Iterable[Order]) -> list[Order]:
-        """Without those of somebody who is being erased: while theirs land, an erasure is never done.
-
-        Those who have been erased do land again.
-        """
+        """Without those of somebody who is being erased: while theirs land, an erasure is never done."""
         leaving = self._begun
         return [order for order in orders if order.customer != leaving]
 

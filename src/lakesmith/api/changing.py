@@ -286,7 +286,7 @@ class Changing(Submitting):
         StateError LS528 (the copy is still written to), OSError.
 
         Example:
-            print(shop.recover().to_dict())  # apply() enters the newest whole state of each table
+            # shop.recover().apply() enters the newest whole state of each table
         """
         from lakesmith.api.recovering import recover
 

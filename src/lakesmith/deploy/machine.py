@@ -135,6 +135,9 @@ def _emr(stack: Stack, result: str) -> State:
         "spark.driver.memory": "14g",
         "spark.executor.cores": "4",
         "spark.executor.memory": "14g",
+        # EMR Serverless begins with three otherwise, and refuses a job that may not have so many.
+        "spark.dynamicAllocation.initialExecutors": "1",
+        "spark.dynamicAllocation.minExecutors": "1",
         "spark.dynamicAllocation.maxExecutors": str(max(1, stack.deploy.vcpus // 4 - 1)),
     }
     return {

@@ -40,7 +40,7 @@ def placeholders(stack: Stack) -> dict[str, dict[str, str]]:
     key = {"key": "aws_kms_key.lake.arn"} if stack.deploy.encryption == "kms" else {}
     emr = {"application": "aws_emrserverless_application.jobs.arn"} if stack.deploy.compute == "emr" else {}
     both = {**key, "replica_key": "aws_kms_key.replica.arn"} if key else {}
-    found = {"job": key, "gate": key, "machine": emr, "trigger": {}, "reader": key, "erasure": key}
+    found = {"job": key, "gate": key, "machine": {**emr, **key}, "trigger": {}, "reader": key, "erasure": key}
     found |= {"access": key, "pii_reader": key}
     return {**found, "replication": both, **({"erasure": both} if stack.deploy.replica_region else {})}
 
@@ -54,7 +54,8 @@ def documents(stack: Stack) -> dict[str, Document]:
         "queue": document(list(_queue(stack))),
         "topic": document(list(_topic(stack))),
         "job": document(list(_job(stack))),
-        "job_trust": _trust(stack, compute),
+        # Whether Glue, S3 and Lambda name the account for which they take a role is on no page of AWS.
+        "job_trust": _trust(stack, compute, checks_source=compute != "glue"),
         "gate": document(list(_gate(stack))),
         "gate_trust": _trust(stack, "lambda", checks_source=False),
         "machine": document(list(_machine(stack))),
@@ -77,7 +78,7 @@ def documents(stack: Stack) -> dict[str, Document]:
         found["access_trust"] = _trust(stack, "lakeformation", checks_source=False)
     if stack.deploy.replica_region:
         found["replication"] = document(list(_replication(stack)))
-        found["replication_trust"] = _trust(stack, "s3")
+        found["replication_trust"] = _trust(stack, "s3", checks_source=False)
     if stack.deploy.encryption == "kms":
         everything = allow("Policies of this account decide", ["kms:*"], ["*"])
         found["key"] = document([{**everything, "Principal": {"AWS": account}}])
@@ -304,6 +305,7 @@ def _machine(stack: Stack) -> Iterator[Statement]:
         yield allow("Starts and follows jobs", does, jobs)
     results = [s3_arn(stack, stack.bucket_named("work"), "runs/*")]
     yield allow("Reads results", ["s3:GetObject"], results)
+    yield from _key(stack)
     yield allow("Sends alerts", ["sns:Publish"], [topic_arn(stack)])
     # Of these AWS accepts no resource.
     deliveries = [f"logs:{each}LogDelivery" for each in ("Create", "Get", "Update", "Delete")]
@@ -373,6 +375,8 @@ def _reader(stack: Stack) -> Iterator[Statement]:
             "GetWorkGroup",
         )
         yield allow("Asks Athena", [f"athena:{each}" for each in asks], [group])
+        if stack.deploy.encryption == "kms":
+            yield allow("Encrypts results", ["kms:GenerateDataKey"], ["${key}"])
         work = stack.bucket_named("work")
         yield _lists(stack, "Lists results", work, ["athena/"])
         places = [s3_arn(stack, work, "athena/*")]

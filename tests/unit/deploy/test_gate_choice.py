@@ -15,7 +15,7 @@ from lakesmith.execute.forecast import Forecast
 from lakesmith.execute.maintenance import MaintenancePlan, Unknown
 from lakesmith.plan.maintenance import Care, Health, Task
 from lakesmith.plan.steps import UpToDate, Waiting
-from lakesmith.submit import job_of, metrics_of, report_of
+from lakesmith.submit import job_of, metrics_of, parameters, report_of
 
 
 def arrived(bucket: str, key: str) -> dict[str, object]:
@@ -71,21 +71,25 @@ def test_tables_that_need_maintenance_are_maintained(tmp_path: Path) -> None:
 
 
 def test_a_job_runs_the_selected_tables() -> None:
-    words = [
-        "--project",
-        "s3://b/p.zip",
-        "--result",
-        "s3://b/r",
-        "--select",
-        '["silver.*"]',
-        "--target",
-        "prod",
-    ]
-    job, rest = job_of(words)
-    assert job.result == "s3://b/r"
-    assert rest == ["--project", "s3://b/p.zip", "--target", "prod", "run", "silver.*", "--json"]
-    assert job_of(["--select", "[]", "--command", "maintain"])[1] == ["maintain", "--json"]
+    places = ["--project", "s3://b/p.zip", "--target", "prod"]
+    glue = ["--job-bookmark-option", "job-bookmark-disable", "--JOB_ID", "j_1", "--JOB_NAME", "lake"]
+    asked = ["--result", "s3://b/r", "--select", '["silver.*"]']
+    for words in ([*places, *asked], [*glue, *asked, *places], [*asked, *places, *glue, "true"]):
+        job, rest = job_of(words)
+        assert job.result == "s3://b/r"
+        assert rest == [*places, "run", "silver.*", "--json"]
+    assert job_of(["--select", "[]", "--command", "maintain"])[1][2:] == ["maintain", "--json"]
     assert job_of(["run", "a.b"])[1] == ["run", "a.b"]
+
+
+def test_a_job_goes_on_where_parameters_cannot_be_reached(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
+        monkeypatch.setenv(name, "eu-central-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SSM", "http://127.0.0.1:1")
+    assert parameters("/lakesmith/shop-prod") == {}
+    assert "no environment variables were taken from /lakesmith/shop-prod" in capsys.readouterr().err
 
 
 def printed(*documents: dict[str, Any]) -> str:

