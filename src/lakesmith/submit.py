@@ -8,8 +8,8 @@ A deployed job (`lakesmith deploy`) has more options. ``--environment /path`` ta
 of that path in SSM. ``--select '["silver.*"]'`` means ``run --json`` of these tables, of all if it is empty;
 ``--command maintain`` is another command for them. With ``--result s3://bucket/key.json``, the exit code and
 each failed table are written there, and the process ends with 0: services do not pass on exit codes. What it
-prints is in ``key.jsonl`` beside it, while it goes on. ``--metrics project/target`` sends its row balance to
-CloudWatch.
+prints is in ``key.jsonl`` beside it, while it goes on. ``--metrics project/target`` adds its row balance to
+the result, as CloudWatch takes it.
 """
 
 from __future__ import annotations
@@ -83,10 +83,17 @@ def parameters(path: str) -> dict[str, str]:
     Empty if SSM cannot be reached, as from EMR Serverless without a VPC: a variable that is needed is missed
     by the target that names it.
     """
+    import boto3
+    from botocore.config import Config
     from botocore.exceptions import ConnectionError as NoConnection
     from botocore.exceptions import HTTPClientError
 
-    asked = _client("ssm").get_paginator("get_parameters_by_path").paginate(Path=path, WithDecryption=True)
+    quick = Config(connect_timeout=5, read_timeout=20, retries={"total_max_attempts": 2})
+    asked = (
+        boto3.client("ssm", config=quick)
+        .get_paginator("get_parameters_by_path")
+        .paginate(Path=path, WithDecryption=True)
+    )
     try:
         return {
             each["Name"].rpartition("/")[2]: each["Value"] for page in asked for each in page["Parameters"]
@@ -94,15 +101,6 @@ def parameters(path: str) -> dict[str, str]:
     except (NoConnection, HTTPClientError) as error:
         print(f"no environment variables were taken from {path}: {error}", file=sys.stderr)
         return {}
-
-
-def _client(service: str) -> Any:
-    """A client that fails within seconds: a service may be out of reach."""
-    import boto3
-    from botocore.config import Config
-
-    quick = Config(connect_timeout=5, read_timeout=20, retries={"total_max_attempts": 2})
-    return boto3.client(service, config=quick)
 
 
 def _reported(job: argparse.Namespace, words: Sequence[str]) -> int:
@@ -117,10 +115,10 @@ def _reported(job: argparse.Namespace, words: Sequence[str]) -> int:
     with contextlib.redirect_stdout(said), said.sending():
         code = guarded(lambda: _submitted(words), words)
     print(said.getvalue(), end="", flush=True)
+    report = report_of(code, said.getvalue())
     if job.metrics:
-        _send_metrics(job.metrics, said.getvalue())
-    report = json.dumps(report_of(code, said.getvalue()))
-    client.put_object(Bucket=bucket, Key=key, Body=report.encode())
+        report["metrics"] = _metric_data(job.metrics, said.getvalue())
+    client.put_object(Bucket=bucket, Key=key, Body=json.dumps(report).encode())
     return 0
 
 
@@ -195,20 +193,16 @@ def report_of(code: int, said: str) -> dict[str, Any]:
     return {"exit_code": code, "failed": problems if code else []}
 
 
-def _send_metrics(of: str, said: str) -> None:
-    """Sends the metrics of a run. What was refreshed counts all the same if CloudWatch does not answer."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    names = zip(("project", "target"), of.split("/"), strict=True)
-    dimensions = [{"Name": name, "Value": value} for name, value in names]
-    data = [
+def _metric_data(of: str, said: str) -> list[dict[str, Any]]:
+    """The metrics of a run of ``project/target``, as CloudWatch's PutMetricData takes them."""
+    dimensions = [
+        {"Name": name, "Value": value}
+        for name, value in zip(("project", "target"), of.split("/"), strict=True)
+    ]
+    return [
         {"MetricName": name, "Value": value, "Unit": "Count", "Dimensions": dimensions}
         for name, value in metrics_of(said).items()
     ]
-    try:
-        _client("cloudwatch").put_metric_data(Namespace="Lakesmith", MetricData=data)
-    except (BotoCoreError, ClientError) as error:
-        print(f"the metrics were not sent: {error}", file=sys.stderr)
 
 
 def metrics_of(said: str) -> dict[str, int]:

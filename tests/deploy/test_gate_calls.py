@@ -163,5 +163,6 @@ def test_a_job_leaves_its_report_and_its_metrics(call: Gate) -> None:
     report = json.loads(s3.get_object(Bucket="shop-lake", Key="runs/1.json")["Body"].read())
     assert (report["exit_code"], report["failed"][0]["table"]) == (2, "the whole run")
     assert "nowhere is not a project" in report["failed"][0]["problem"]
-    found = call.aws.client("cloudwatch").list_metrics(Namespace="Lakesmith")["Metrics"]
-    assert {each["MetricName"] for each in found} >= {"RowsRead", "TablesFailed"}
+    assert {each["MetricName"] for each in report["metrics"]} >= {"RowsRead", "TablesFailed"}
+    of = [{"Name": "project", "Value": "shop"}, {"Name": "target", "Value": "prod"}]
+    assert all(each["Dimensions"] == of for each in report["metrics"])

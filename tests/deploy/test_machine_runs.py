@@ -131,6 +131,17 @@ def test_a_run_that_ends_well_starts_one_job_and_announces_nothing(run: Machine)
     assert words[words.index("--project") + 1].endswith("/files/project.zip")
 
 
+@pytest.mark.parametrize(("sent", "value"), [(True, 8.0), (False, "no number")])
+def test_the_metrics_of_a_job_are_sent_and_the_run_does_not_depend_on_it(
+    run: Machine, sent: bool, value: object
+) -> None:
+    name = f"RowsRead{sent}"
+    metrics = [{"MetricName": name, "Value": value, "Unit": "Count"}]
+    assert run.run({**FINE, "metrics": metrics}).status == "SUCCEEDED"
+    found = run.aws.client("cloudwatch").list_metrics(Namespace="Lakesmith")["Metrics"]
+    assert (name in {each["MetricName"] for each in found}) == sent
+
+
 def test_a_run_of_everything_selects_nothing(run: Machine) -> None:
     words = run.run(FINE).words(0)
     assert words[words.index("--select") + 1] == "[]"

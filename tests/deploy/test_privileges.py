@@ -310,7 +310,8 @@ def test_the_trigger_needs_its_policy(account: Account, monkeypatch: pytest.Monk
 
 def test_the_machine_needs_its_policy(account: Account) -> None:
     run = Machine(account.aws, account.root, account.name("machine"))
-    assert run.run(FAILED, FAILED, FAILED).status == "FAILED"
+    metrics = [{"MetricName": "RowsRead", "Value": 8.0, "Unit": "Count"}]
+    assert run.run(FAILED, FAILED, FAILED | {"metrics": metrics}).status == "FAILED"
     check(account, "machine")
     account.give("machine", without="s3:GetObject")
     (alert,) = run.run(FINE).alerts

@@ -250,7 +250,7 @@ def _around(stack: Stack) -> Iterator[Piece]:
     services = [f"{each}.amazonaws.com" for each in _SERVICES]
     to = {"StringEquals": {"iam:PassedToService": services}}
     yield Piece("Gives services their roles", "iam", "", "PassRole", every, to)
-    groups = (f"/lakesmith/{stack.base}/jobs", f"/aws/lambda/{stack.named('gate')}",
+    groups = (f"/lakesmith/{stack.base}/jobs*", f"/aws/lambda/{stack.named('gate')}",
               f"/aws/vendedlogs/states/{stack.named('run')}")  # fmt: skip
     yield Piece(
         "Logs", "logs", "ListTagsForResource",

@@ -11,7 +11,7 @@ import json
 from typing import Any, Final
 
 from lakesmith.deploy.facts import Stack, Unit
-from lakesmith.deploy.policies import machine_arn, role_arn, secrets_path, topic_arn
+from lakesmith.deploy.policies import METRICS, log_groups, machine_arn, role_arn, secrets_path, topic_arn
 
 State = dict[str, Any]
 
@@ -60,6 +60,23 @@ def _unit(stack: Stack, unit: Unit, after: str) -> State:
             "ResultSelector": {"found.$": "States.StringToJson($.Body)"},
             "ResultPath": "$.result",
             "Catch": [_caught()],
+            "Next": f"Rows of {key}",
+        },
+        # Packages of an earlier version leave no metrics.
+        f"Rows of {key}": {
+            "Type": "Choice",
+            "Choices": [
+                {"Variable": "$.result.found.metrics", "IsPresent": True, "Next": f"Report rows of {key}"}
+            ],
+            "Default": f"How {key} ended",
+        },
+        # Jobs on EMR Serverless do not reach CloudWatch. What was refreshed counts without it, too.
+        f"Report rows of {key}": {
+            "Type": "Task",
+            "Resource": f"arn:{stack.partition}:states:::aws-sdk:cloudwatch:putMetricData",
+            "Parameters": {"Namespace": METRICS, "MetricData.$": "$.result.found.metrics"},
+            "ResultPath": None,
+            "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": None, "Next": f"How {key} ended"}],
             "Next": f"How {key} ended",
         },
         f"How {key} ended": {
@@ -154,10 +171,7 @@ def _emr(stack: Stack, result: str) -> State:
         },
         "ConfigurationOverrides": {
             "MonitoringConfiguration": {
-                "CloudWatchLoggingConfiguration": {
-                    "Enabled": True,
-                    "LogGroupName": f"/lakesmith/{stack.base}/jobs",
-                }
+                "CloudWatchLoggingConfiguration": {"Enabled": True, "LogGroupName": log_groups(stack)["jobs"]}
             }
         },
     }

@@ -123,6 +123,14 @@ def _tls_only() -> Statement:
     }
 
 
+def log_groups(stack: Stack) -> dict[str, str]:
+    """Returns the log groups of jobs, by what Terraform calls them. Glue ends their names itself."""
+    name = f"/lakesmith/{stack.base}/jobs"
+    if stack.deploy.compute == "emr":
+        return {"jobs": name}
+    return {f"jobs_{end}": f"{name}/{end}" for end in ("error", "output")}
+
+
 def _queue_arn(stack: Stack) -> str:
     return stack.arn("sqs", stack.named("gate"))
 
@@ -229,14 +237,12 @@ def _job(stack: Stack) -> Iterator[Statement]:
     yield allow("Reads its packages and the project", ["s3:GetObject"], artifacts)
     runs = [s3_arn(stack, stack.bucket_named("work"), "runs/*")]
     yield allow("Leaves its result", ["s3:PutObject"], runs)
-    group = stack.arn("logs", f"log-group:/lakesmith/{stack.base}/jobs:*")
+    groups = [stack.arn("logs", f"log-group:{name}:*") for name in log_groups(stack).values()]
     yield allow(
-        "Writes logs", ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"], [group]
+        "Writes logs", ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"], groups
     )
-    # The two take no resource.
+    # It takes no resource.
     yield allow("Finds its log group", ["logs:DescribeLogGroups"], ["*"])
-    of = {"StringEquals": {"cloudwatch:namespace": METRICS}}
-    yield allow("Reports rows", ["cloudwatch:PutMetricData"], ["*"], of)
     yield _secrets(stack)
     yield from _key(stack, "kms:GenerateDataKey")
 
@@ -307,6 +313,9 @@ def _machine(stack: Stack) -> Iterator[Statement]:
     yield allow("Reads results", ["s3:GetObject"], results)
     yield from _key(stack)
     yield allow("Sends alerts", ["sns:Publish"], [topic_arn(stack)])
+    # It takes no resource.
+    of = {"StringEquals": {"cloudwatch:namespace": METRICS}}
+    yield allow("Reports rows", ["cloudwatch:PutMetricData"], ["*"], of)
     # Of these AWS accepts no resource.
     deliveries = [f"logs:{each}LogDelivery" for each in ("Create", "Get", "Update", "Delete")]
     others = ("ListLogDeliveries", "PutResourcePolicy", "DescribeResourcePolicies", "DescribeLogGroups")

