@@ -73,8 +73,7 @@ def job_of(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         return job, words
     # Glue adds options of its own: --JOB_NAME ..., --job-bookmark-option ...
     project, target, _ = split(words)
-    places = ["--project", project, *(["--target", target] if target else [])]
-    return job, [*places, job.command, *json.loads(job.select), "--json"]
+    return job, [*_places(project, target), job.command, *json.loads(job.select), "--json"]
 
 
 def parameters(path: str) -> dict[str, str]:
@@ -89,18 +88,13 @@ def parameters(path: str) -> dict[str, str]:
     from botocore.exceptions import HTTPClientError
 
     quick = Config(connect_timeout=5, read_timeout=20, retries={"total_max_attempts": 2})
-    asked = (
-        boto3.client("ssm", config=quick)
-        .get_paginator("get_parameters_by_path")
-        .paginate(Path=path, WithDecryption=True)
-    )
+    asked = boto3.client("ssm", config=quick).get_paginator("get_parameters_by_path")
     try:
-        return {
-            each["Name"].rpartition("/")[2]: each["Value"] for page in asked for each in page["Parameters"]
-        }
+        pages = list(asked.paginate(Path=path, WithDecryption=True))
     except (NoConnection, HTTPClientError) as error:
         print(f"no environment variables were taken from {path}: {error}", file=sys.stderr)
         return {}
+    return {each["Name"].rpartition("/")[2]: each["Value"] for page in pages for each in page["Parameters"]}
 
 
 def _reported(job: argparse.Namespace, words: Sequence[str]) -> int:
@@ -195,10 +189,8 @@ def report_of(code: int, said: str) -> dict[str, Any]:
 
 def _metric_data(of: str, said: str) -> list[dict[str, Any]]:
     """The metrics of a run of ``project/target``, as CloudWatch's PutMetricData takes them."""
-    dimensions = [
-        {"Name": name, "Value": value}
-        for name, value in zip(("project", "target"), of.split("/"), strict=True)
-    ]
+    names = zip(("project", "target"), of.split("/"), strict=True)
+    dimensions = [{"Name": name, "Value": value} for name, value in names]
     return [
         {"MetricName": name, "Value": value, "Unit": "Count", "Dimensions": dimensions}
         for name, value in metrics_of(said).items()
@@ -230,9 +222,16 @@ def _submitted(arguments: Sequence[str]) -> object:
         if folder.resolve() != Path(project).resolve():
             _require_shared(folder, target)
         offer(_session)
-        places = ["--project", str(folder), *(["--target", target] if target else [])]
         # Behind the command's own name: it is where its options stand.
-        return app([*command[:1], *places, *command[1:]], prog_name="lakesmith", standalone_mode=False)
+        return app(
+            [*command[:1], *_places(str(folder), target), *command[1:]],
+            prog_name="lakesmith",
+            standalone_mode=False,
+        )
+
+
+def _places(project: str, target: str | None) -> list[str]:
+    return ["--project", project, *(["--target", target] if target else [])]
 
 
 def split(arguments: Sequence[str]) -> tuple[str, str | None, list[str]]:

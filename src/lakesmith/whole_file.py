@@ -34,12 +34,12 @@ def write_whole(path: Path, content: str | bytes, *, to_disk: bool = False) -> N
         beside.unlink(missing_ok=True)
 
 
-def is_locked(path: Path) -> bool:
-    """Returns whether a process has the lock of a file; False if it cannot be opened."""
+def is_locked(path: Path) -> bool | None:
+    """Returns whether a process has the lock of a file; None if it cannot be opened."""
     try:
         file = os.open(path, os.O_RDWR)
     except OSError:
-        return False
+        return None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

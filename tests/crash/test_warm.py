@@ -33,6 +33,10 @@ class Shop:
             (root / name).write_text(text)
         self.socket = socket_of(root, "local")
 
+    def lets_be_erased(self) -> None:
+        path = self.root / "tables/bronze/orders.yaml"
+        path.write_text(path.read_text().replace("format: csv", "format: csv, on_erase: rewrite"))
+
     def land(self, *numbers: int) -> None:
         path = self.root / f"landing/{numbers[0]:05}.csv"
         path.parent.mkdir(exist_ok=True)
@@ -210,9 +214,7 @@ def test_a_declared_time_counts_without_a_terminal(shop: Shop) -> None:
 
 @pytest.mark.in_turn
 def test_an_erasure_ends_it_and_leaves_none(shop: Shop) -> None:
-    bronze = "tables/bronze/orders.yaml"
-    declared = FILES[bronze].replace("format: csv", "format: csv, on_erase: rewrite")
-    (shop.root / bronze).write_text(declared)
+    shop.lets_be_erased()
     shop.land(1, 2)
     assert shop.typed("run").code == 0
     wait_until(shop.socket.exists, "the keeper is there", 20)
@@ -226,8 +228,7 @@ def test_an_erasure_ends_it_and_leaves_none(shop: Shop) -> None:
 
 
 def test_an_erasure_waits_for_the_sessions_of_commands_that_go_on(shop: Shop) -> None:
-    bronze = "tables/bronze/orders.yaml"
-    (shop.root / bronze).write_text(FILES[bronze].replace("format: csv", "format: csv, on_erase: rewrite"))
+    shop.lets_be_erased()
     shop.land(1, 2)
     assert shop.called("run").code == 0
     going_on = new_session_folder(str(shop.root / ".lakesmith/logs/spark.log"))

@@ -132,9 +132,7 @@ def test_a_run_that_ends_well_starts_one_job_and_announces_nothing(run: Machine)
 
 
 @pytest.mark.parametrize(("sent", "value"), [(True, 8.0), (False, "no number")])
-def test_the_metrics_of_a_job_are_sent_and_the_run_does_not_depend_on_it(
-    run: Machine, sent: bool, value: object
-) -> None:
+def test_metrics_are_sent_and_no_run_depends_on_them(run: Machine, sent: bool, value: object) -> None:
     name = f"RowsRead{sent}"
     metrics = [{"MetricName": name, "Value": value, "Unit": "Count"}]
     assert run.run({**FINE, "metrics": metrics}).status == "SUCCEEDED"

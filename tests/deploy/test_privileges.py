@@ -225,7 +225,9 @@ def worked(account: Account) -> Account:
     first, *others = sorted((account.root / "arrivals").iterdir())
     for number, files in enumerate(((first,), others)):
         account.land(*files)
-        assert account.job("run", number) == {"exit_code": 0, "failed": []}
+        report = account.job("run", number)
+        assert next(each["Value"] for each in report.pop("metrics") if each["MetricName"] == "RowsRead") > 0
+        assert report == {"exit_code": 0, "failed": []}
     assert account.job("maintain", 1)["exit_code"] == 0
     return account
 

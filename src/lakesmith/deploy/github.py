@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from lakesmith import __version__
 from lakesmith.deploy.facts import Stack
-from lakesmith.deploy.policies import ROLES, Document, allow, document, role_arn, s3_arn
+from lakesmith.deploy.policies import ROLES, Document, allow, document, logs_of_jobs, role_arn, s3_arn
 
 ISSUER: Final = "token.actions.githubusercontent.com"
 PLAN: Final = "ci_plan"
@@ -250,7 +250,7 @@ def _around(stack: Stack) -> Iterator[Piece]:
     services = [f"{each}.amazonaws.com" for each in _SERVICES]
     to = {"StringEquals": {"iam:PassedToService": services}}
     yield Piece("Gives services their roles", "iam", "", "PassRole", every, to)
-    groups = (f"/lakesmith/{stack.base}/jobs*", f"/aws/lambda/{stack.named('gate')}",
+    groups = (f"{logs_of_jobs(stack)}*", f"/aws/lambda/{stack.named('gate')}",
               f"/aws/vendedlogs/states/{stack.named('run')}")  # fmt: skip
     yield Piece(
         "Logs", "logs", "ListTagsForResource",

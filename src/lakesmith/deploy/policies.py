@@ -123,12 +123,16 @@ def _tls_only() -> Statement:
     }
 
 
+def logs_of_jobs(stack: Stack) -> str:
+    """Returns what the names of log groups of jobs begin with."""
+    return f"/lakesmith/{stack.base}/jobs"
+
+
 def log_groups(stack: Stack) -> dict[str, str]:
     """Returns the log groups of jobs, by what Terraform calls them. Glue ends their names itself."""
-    name = f"/lakesmith/{stack.base}/jobs"
     if stack.deploy.compute == "emr":
-        return {"jobs": name}
-    return {f"jobs_{end}": f"{name}/{end}" for end in ("error", "output")}
+        return {"jobs": logs_of_jobs(stack)}
+    return {f"jobs_{end}": f"{logs_of_jobs(stack)}/{end}" for end in ("error", "output")}
 
 
 def _queue_arn(stack: Stack) -> str:
@@ -384,11 +388,10 @@ def _reader(stack: Stack) -> Iterator[Statement]:
             "GetWorkGroup",
         )
         yield allow("Asks Athena", [f"athena:{each}" for each in asks], [group])
-        if stack.deploy.encryption == "kms":
-            yield allow("Encrypts results", ["kms:GenerateDataKey"], ["${key}"])
         work = stack.bucket_named("work")
         yield _lists(stack, "Lists results", work, ["athena/"])
         places = [s3_arn(stack, work, "athena/*")]
         yield allow("Keeps results", ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"], places)
         yield allow("Finds the place of results", ["s3:GetBucketLocation"], [s3_arn(stack, work)])
-    yield from _key(stack)
+    # Athena encrypts results as whoever asks.
+    yield from _key(stack, *(("kms:GenerateDataKey",) if stack.deploy.athena else ()))

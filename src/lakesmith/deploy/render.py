@@ -109,6 +109,7 @@ def _facts(stack: Stack) -> dict[str, object]:
         "timeout_minutes": int(stack.deploy.timeout // 60),
         "window_seconds": WINDOW_SECONDS,
         "roles": policies.roles(stack),
+        "logs_of_jobs": policies.logs_of_jobs(stack),
         "log_groups": policies.log_groups(stack),
         "secrets_path": policies.secrets_path(stack),
         "placeholders": policies.placeholders(stack),

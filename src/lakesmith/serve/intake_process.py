@@ -36,9 +36,7 @@ def listen(host: str, port: int, folders: Iterable[Path] = ()) -> list[socket.so
         try:
             return open_port(host, port)
         except OSError as error:
-            is_ours = error.errno == errno.EADDRINUSE and any(
-                is_locked(folder / ".lock") for folder in folders
-            )
+            is_ours = error.errno == errno.EADDRINUSE and any(is_locked(each / ".lock") for each in folders)
             if not is_ours or time.monotonic() > end:
                 raise _no_port(host, port, error) from None
         time.sleep(0.1)

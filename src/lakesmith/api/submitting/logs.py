@@ -11,7 +11,7 @@ from typing import Any, Final
 from lakesmith.api.access import Access
 from lakesmith.api.deploying.work import stack_here
 from lakesmith.api.submitting.account import Account
-from lakesmith.deploy.policies import log_groups
+from lakesmith.deploy.policies import log_groups, logs_of_jobs
 from lakesmith.errors import EnvironmentProblem, UsageError
 
 _JOB: Final = re.compile(r'"job_?run_?id"\s*:\s*"([\w-]+)"', re.IGNORECASE)
@@ -57,7 +57,6 @@ def run_log(access: Access, run: str | None, lines: int) -> RunLog:
         )
     execution = account.execution(run or names[0])
     state = _state(account, execution, run, names)
-    group = f"/lakesmith/{account.stack.base}/jobs"
     jobs = _jobs(account, execution)
     streams = [
         (each, stream)
@@ -70,7 +69,7 @@ def run_log(access: Access, run: str | None, lines: int) -> RunLog:
         f"{state['startDate']:%Y-%m-%d %H:%M:%S}",
         _seconds(state.get("startDate"), state.get("stopDate")),
         tuple(_failed(account, state["name"])),
-        group,
+        logs_of_jobs(account.stack),
         tuple(stream for _, stream in streams),
         tuple(_lines(account, streams, lines)),
     )

@@ -93,4 +93,4 @@ def _is_mine(path: Path) -> bool:
 
 def _is_dead(alive: Path) -> bool:
     """Returns whether nobody holds the lock. A folder without the file is being created."""
-    return alive.exists() and not is_locked(alive)
+    return is_locked(alive) is False
