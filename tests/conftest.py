@@ -39,8 +39,8 @@ import turns
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Names bytes by their argument: gzip writes the time into them, and workers must name tests alike."""
-    return argname if isinstance(val, bytes) else None
+    """Names bytes and long texts by their argument: times and processes in them differ between workers."""
+    return argname if isinstance(val, bytes) or (isinstance(val, str) and len(val) > 300) else None
 
 
 LONGEST = (
