@@ -124,8 +124,9 @@ class _Scan:
             present = now.get(column.field_id)
             if present is None or present.field_type != column.field_type or each.operator not in _KERNELS:
                 continue
-            if str(column.field_type).startswith("decimal"):
-                # PyIceberg takes literals of exactly the column's scale alone.
+            if str(column.field_type).startswith(("decimal", "float", "double")):
+                # PyIceberg takes literals of exactly a decimal's scale alone. The statistics of files have -0.0
+                # below 0.0, and leave NaN out.
                 continue
             kind = {"eq": "EqualTo", "lt": "LessThan", "le": "LessThanOrEqual", "gt": "GreaterThan",
                     "ge": "GreaterThanOrEqual"}.get(each.operator)  # fmt: skip
@@ -258,17 +259,32 @@ def _matching(rows: pa.Table, kinds: Mapping[str, str], filters: Sequence[Filter
                 value = value_of(kinds[each.column], each)
                 fits = not isinstance(value, int | float | Decimal)
                 scalar = pa.scalar(value, column.type) if fits else pa.scalar(value)
+                if pa.types.is_floating(column.type):
+                    column, scalar = _ordered(column), _ordered(pa.chunked_array([[float(value)]]))[0]
                 mask = getattr(pc, _KERNELS[kernel])(column, scalar)
         rows = rows.filter(mask)
     return rows
 
 
+def _ordered(floats: pa.ChunkedArray) -> pa.Array:
+    """Returns for each float an integer. Integers compare as Spark compares floats: -0.0 equals 0.0, NaN equals
+    NaN and is greater than any number."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    doubles = pc.add(pc.cast(floats.combine_chunks(), pa.float64()), 0.0)
+    bits = pc.if_else(pc.is_nan(doubles), math.nan, doubles).view(pa.int64())
+    return pc.if_else(pc.less(bits, 0), pc.bit_wise_xor(bits, 2**63 - 1), bits)
+
+
 def _sorted(rows: pa.Table, sort: str) -> pa.Table:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     order = "descending" if sort.startswith("-") else "ascending"
-    key = rows.column(sort.removeprefix("-"))
-    return rows.take(pc.array_sort_indices(key.combine_chunks(), order=order, null_placement="at_end"))
+    column = rows.column(sort.removeprefix("-"))
+    key = _ordered(column) if pa.types.is_floating(column.type) else column.combine_chunks()
+    return rows.take(pc.array_sort_indices(key, order=order, null_placement="at_end"))
 
 
 def cell(value: Any) -> Cell:

@@ -16,7 +16,8 @@ from lakesmith.catalog.protocol import SPARK_CATALOG
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.jvm.gateway import close_catalogs
 from lakesmith.spark.start.attempts import SessionHandle
-from lakesmith.spark.start.settings import DEFAULTS, FIXED, SessionSettings
+from lakesmith.spark.start.launch import CLASSES_JAR
+from lakesmith.spark.start.settings import DEFAULTS, EXACT_COMPARISONS, EXTENSIONS, FIXED, SessionSettings
 from lakesmith.spark.start.stop import asked_of_jvm
 from lakesmith.spark.start.target_conf import S3_FILES
 from lakesmith.spark.start.versions import PAIRS, installed_pair, known_pairs, minor_of, pair_of, untested
@@ -24,9 +25,8 @@ from lakesmith.spark.start.versions import PAIRS, installed_pair, known_pairs, m
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_EXTENSIONS: Final = "spark.sql.extensions"
 _HADOOP: Final = "spark.hadoop."
-_AT_START: Final = (_EXTENSIONS, "spark.sql.catalogImplementation", "spark.sql.warehouse.dir")
+_AT_START: Final = (EXTENSIONS, "spark.sql.catalogImplementation", "spark.sql.warehouse.dir")
 _OTHER_CASES: Final = ("tr", "az", "lt")
 """Languages in which Java maps letters of other languages to other cases: ``i`` to ``İ``."""
 
@@ -92,6 +92,7 @@ def over_given(spark: SparkSession, settings: SessionSettings) -> SessionHandle:
     _require_version(
         f"Iceberg {parent.iceberg}", minor_of(parent.iceberg) in {minor_of(pair.iceberg) for pair in PAIRS}
     )
+    _compare_exactly(parent)
     child = spark.newSession()
     _set_up(child, parent, settings)
     tag = f"lakesmith-{uuid.uuid4()}"
@@ -114,6 +115,19 @@ def over_given(spark: SparkSession, settings: SessionSettings) -> SessionHandle:
         cancel=lambda: spark.sparkContext.cancelJobsWithTag(tag),
         enter=enter,
     )
+
+
+def _compare_exactly(parent: _Parent) -> None:
+    """Adds ``EXACT_COMPARISONS`` to the extensions that new sessions of this Spark begin with."""
+    session: Any = parent.spark._jsparkSession
+    extensions = session.extensions()
+    if EXACT_COMPARISONS in extensions.buildOptimizerRules(session).mkString():
+        return
+    urls = parent.spark.sparkContext._gateway.new_array(parent.jvm.java.net.URL, 1)
+    urls[0] = parent.jvm.java.net.URI(CLASSES_JAR.as_uri()).toURL()
+    above = parent.jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    loader = parent.jvm.java.net.URLClassLoader(urls, above)
+    loader.loadClass(EXACT_COMPARISONS).getDeclaredConstructor().newInstance().apply(extensions)
 
 
 def settings_at_start(settings: SessionSettings) -> dict[str, str]:
@@ -143,9 +157,9 @@ def _is_up(spark: SparkSession) -> bool:
 
 
 def _settings_missing(parent: _Parent) -> Iterator[Problem]:
-    wanted, found = DEFAULTS[_EXTENSIONS], parent.setting(_EXTENSIONS)
+    wanted, found = DEFAULTS[EXTENSIONS], parent.setting(EXTENSIONS)
     if wanted not in [name.strip() for name in found.split(",")]:
-        lines = f"{_EXTENSIONS}={','.join(filter(None, (found, wanted)))}"
+        lines = f"{EXTENSIONS}={','.join(filter(None, (found, wanted)))}"
         what = "the session was started without Iceberg's extensions, which cannot be added later"
         yield Problem("LS333", what, None, lines, found or "not set", f"start Spark with --conf {lines}")
     language = str(parent.jvm.java.util.Locale.getDefault().getLanguage())
@@ -262,7 +276,7 @@ def started_with(settings: SessionSettings) -> tuple[SparkSession, bool]:
         return SparkSession.builder.getOrCreate(), False
     conf = SparkConf()
     for name, value in settings_at_start(settings).items():
-        if name == _EXTENSIONS:
+        if name == EXTENSIONS:
             have = conf.get(name, "") or ""
             conf.set(name, have if value in have else ",".join(filter(None, (have, value))))
         elif name != "spark.master" or not conf.contains(name):

@@ -17,7 +17,7 @@ from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.project.definitions import Project
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import ensure_jars
-from lakesmith.spark.start.launch import LOCAL_FILES_JAR, SAME_EVERYWHERE, LaunchPlan, spark_class_path
+from lakesmith.spark.start.launch import CLASSES_JAR, SAME_EVERYWHERE, LaunchPlan, spark_class_path
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session_folder import new_session_folder
 from lakesmith.spark.start.sizes import LARGE_OPTIONS, LITTLE_OPTIONS, collector, memory_conf
@@ -68,6 +68,10 @@ FIXED: Mapping[str, str] = {
     "spark.sql.parser.escapedStringLiterals": "false",
 }
 """Settings that are fixed in every session; a project that sets them otherwise is refused."""
+
+EXTENSIONS: Final = "spark.sql.extensions"
+EXACT_COMPARISONS: Final = "lakesmith.FloatComparisons"
+"""The extension that finds -0.0 and NaN, which filters that are pushed to files lose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,8 @@ def session_conf(settings: SessionSettings, local_folder: Path, jars: Sequence[P
         if is_cluster(settings.conf)
         else _one_machine(settings)
     )
-    return {**here, **places, **settings.catalogs, **settings.conf, **_sent(settings, jars), **FIXED}
+    conf = {**here, **places, **settings.catalogs, **settings.conf, **_sent(settings, jars), **FIXED}
+    return {**conf, EXTENSIONS: f"{conf[EXTENSIONS]},{EXACT_COMPARISONS}"}
 
 
 def _one_machine(settings: SessionSettings) -> dict[str, str]:
@@ -187,7 +192,7 @@ def launch_plan(settings: SessionSettings) -> LaunchPlan:
     return LaunchPlan(
         java=java,
         # What comes behind the archived jars may differ from start to start.
-        class_path=(*class_path, *more, LOCAL_FILES_JAR, *_more_class_path(settings.conf)),
+        class_path=(*class_path, *more, CLASSES_JAR, *_more_class_path(settings.conf)),
         memory_mb=memory_mb(settings),
         folder=new_session_folder(str(settings.log_path.absolute())),
         log_path=settings.log_path.absolute(),

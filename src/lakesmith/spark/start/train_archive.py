@@ -22,7 +22,7 @@ from lakesmith.spark.start.attempts import Attempt, first_that_works
 from lakesmith.spark.start.class_archive import Archive, archive_for, seal, usable
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import cache_folder, ensure_jars, held, make_folder
-from lakesmith.spark.start.launch import LOCAL_FILES_JAR, LaunchPlan, direct_command, spark_class_path
+from lakesmith.spark.start.launch import CLASSES_JAR, LaunchPlan, direct_command, spark_class_path
 from lakesmith.spark.start.settings import (
     LOCAL_FILES,
     SessionSettings,
@@ -119,7 +119,7 @@ def _train_and_dump(work: Path, coordinates: tuple[str, ...]) -> Path:
     )
     # Of the class path an archive has the beginning, which is the same for all.
     begin = launch_plan(settings)
-    jars = tuple(jar for jar in begin.class_path if jar != LOCAL_FILES_JAR)
+    jars = tuple(jar for jar in begin.class_path if jar != CLASSES_JAR)
     plan = replace(begin, class_path=jars, java_options=(f"-XX:DumpLoadedClassList={classes}",))
     way = Attempt("the training start", direct_command(plan, None), "direct")
     handle = first_that_works(plan, session_conf(settings, plan.folder.spark_local), [way])

@@ -8,7 +8,7 @@ import pytest
 
 from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.spark.start.launch import (
-    LOCAL_FILES_JAR,
+    CLASSES_JAR,
     LaunchError,
     LaunchPlan,
     connect,
@@ -72,12 +72,13 @@ def test_spark_jars_come_first_and_in_a_fixed_order() -> None:
     assert any(jar.name.startswith("spark-core_") for jar in path)
 
 
-def test_the_jar_of_local_files_was_made_from_its_source() -> None:
-    """After a change of the source: python scripts/local_files.py."""
-    with zipfile.ZipFile(LOCAL_FILES_JAR) as jar:
-        source = LOCAL_FILES_JAR.with_name("LocalFiles.java")
-        assert jar.read(f"lakesmith/{source.name}") == source.read_bytes()
-        assert {"lakesmith/LocalFiles.class", "lakesmith/LocalFiles$Raw.class"} <= {*jar.namelist()}
+def test_the_jar_of_our_classes_was_made_from_their_sources() -> None:
+    """After a change of a source: python scripts/java_classes.py."""
+    with zipfile.ZipFile(CLASSES_JAR) as jar:
+        sources = {f"lakesmith/{source.name}": source for source in CLASSES_JAR.parent.glob("*.java")}
+        packed = {name: jar.read(name) for name in jar.namelist() if name.endswith(".java")}
+        assert packed == {name: source.read_bytes() for name, source in sources.items()}
+        assert {name.replace(".java", ".class") for name in sources} <= {*jar.namelist()}
 
 
 def test_settings_survive_the_file_with_every_character() -> None:

@@ -1,7 +1,7 @@
-"""Compiles the Java class that Spark writes local files with into its jar: python scripts/local_files.py.
+"""Compiles the Java classes that Spark's driver uses into their jar: python scripts/java_classes.py.
 
-The jar is in the repository, with its source in it: whoever installs lakesmith needs no compiler. Run this
-after a change of ``LocalFiles.java``, with a JDK of 17 or newer on the path.
+The jar is in the repository, with its sources in it: whoever installs lakesmith needs no compiler. Run this
+after a change of a ``.java`` file, with a JDK of 17 or newer on the path.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pyspark
 
-FOLDER = Path(__file__).resolve().parents[1] / "src/lakesmith/spark/start/local_files"
-SOURCE, JAR = FOLDER / "LocalFiles.java", FOLDER / "local-files.jar"
+FOLDER = Path(__file__).resolve().parents[1] / "src/lakesmith/spark/start/java"
+JAR = FOLDER / "lakesmith.jar"
 _RELEASE = "17"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -22,14 +22,15 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 def main() -> None:
     """Compiles, and writes the jar: the same bytes from the same compiler."""
     spark = Path(pyspark.__file__).parent / "jars" / "*"
+    sources = sorted(FOLDER.glob("*.java"))
     with tempfile.TemporaryDirectory() as work:
-        javac = ["javac", "--release", _RELEASE, "-g:none", "-cp", str(spark), "-d", work, str(SOURCE)]
+        javac = ["javac", "--release", _RELEASE, "-g:none", "-cp", str(spark), "-d", work, *map(str, sources)]
         subprocess.run(javac, check=True)
         classes = sorted(Path(work).rglob("*.class"))
         with zipfile.ZipFile(JAR, "w", zipfile.ZIP_DEFLATED) as jar:
             for name, path in (
                 *((str(each.relative_to(work)), each) for each in classes),
-                (f"lakesmith/{SOURCE.name}", SOURCE),
+                *((f"lakesmith/{source.name}", source) for source in sources),
             ):
                 jar.writestr(zipfile.ZipInfo(name, _EPOCH), path.read_bytes(), zipfile.ZIP_DEFLATED)
 
