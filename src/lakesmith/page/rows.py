@@ -125,7 +125,7 @@ class _Scan:
             if present is None or present.field_type != column.field_type or each.operator not in _KERNELS:
                 continue
             if str(column.field_type).startswith(("decimal", "float", "double")):
-                # PyIceberg takes literals of exactly a decimal's scale alone. The statistics of files have -0.0
+                # PyIceberg takes literals of exactly a decimal's scale alone. Statistics of files have -0.0
                 # below 0.0, and leave NaN out.
                 continue
             kind = {"eq": "EqualTo", "lt": "LessThan", "le": "LessThanOrEqual", "gt": "GreaterThan",
@@ -267,8 +267,8 @@ def _matching(rows: pa.Table, kinds: Mapping[str, str], filters: Sequence[Filter
 
 
 def _ordered(floats: pa.ChunkedArray) -> pa.Array:
-    """Returns for each float an integer. Integers compare as Spark compares floats: -0.0 equals 0.0, NaN equals
-    NaN and is greater than any number."""
+    """Returns integers that compare as Spark compares floats: -0.0 equals 0.0, NaN equals NaN and is greater
+    than any number."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -358,16 +358,28 @@ def _too_long_for_folders(batch: Batch, rows: DataFrame) -> list[SparkColumn]:
     ]
 
 
-def good_rows(batch: Batch, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
-    """Returns the rows without reasons, as the table has them."""
+def good_rows(
+    batch: Batch,
+    rows: DataFrame,
+    columns: Sequence[Column],
+    arrived: tuple[SparkColumn, SparkColumn] | None = None,
+) -> DataFrame:
+    """Returns the rows without reasons, as the table has them.
+
+    ``arrived``: when the batch that took each row began, and its number; None: it is this batch.
+    """
+    ingested_at, number = arrived or (
+        _of_batch(F.timestamp_millis(F.lit(batch.started_ms))),
+        _of_batch(F.lit(batch.number).cast("bigint")),
+    )
     good = rows.where(F.size(REASONS) == 0)
     return good.select(
         *(quoted(column.name) for column in columns),
         "_source_file",
         "_source_position",
         "_source_modified_at",
-        _of_batch(F.timestamp_millis(F.lit(batch.started_ms))).alias("_ingested_at"),
-        _of_batch(F.lit(batch.number).cast("bigint")).alias("_batch"),
+        ingested_at.alias("_ingested_at"),
+        number.alias("_batch"),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -34,6 +35,10 @@ from lakesmith.spark.kinds.reread import ID, ReadAgain, read_again
 from lakesmith.spark.kinds.value_notes import rounded_counts, rounded_note
 from lakesmith.spark.read.request import SOURCE_POSITION
 from lakesmith.spark.validation.rules import checks_of, rule_counts
+
+_POSITION: Final = "_lakesmith_position"
+_AT: Final = "_lakesmith_arrived_at"
+_NUMBER: Final = "_lakesmith_arrived_by"
 
 
 def replay(batch: Batch, lake: Lake) -> tuple[str, Draft]:
@@ -118,7 +123,8 @@ def _write(
     bad_count, rounded = F.count_if(F.size(REASONS) > 0).alias("bad"), rounded_counts(batch.step.table, names)
     measured = seen.observe(rows, bad_count, *rule_counts(rules), *rounded)
     batch.say("writing")
-    good_rows(batch, _placed(measured, stored), columns).writeTo(batch.target).append()
+    arrived = F.col(_AT), F.col(_NUMBER)
+    good_rows(batch, _placed(measured, stored), columns, arrived).writeTo(batch.target).append()
     batch.pass_point("after-data")
     found, stuck = counts_of(seen), again.stuck.count()
     bad = found["bad"] + stuck
@@ -134,10 +140,18 @@ def _write(
 
 
 def _placed(rows: DataFrame, stored: DataFrame) -> DataFrame:
-    """The rows with their positions in their files instead of their IDs."""
-    positions = stored.select(ID, F.col("source_position").alias("_position"))
-    found = rows.withColumnRenamed(SOURCE_POSITION, ID).join(positions, ID)
-    return found.withColumnRenamed("_position", SOURCE_POSITION)
+    """Returns the rows with their positions in their files instead of their IDs, and with their arrival.
+
+    A row arrived with the batch that found it bad: ties of ``latest_by`` are settled as if it had been good.
+    """
+    places = stored.select(
+        ID,
+        F.col("source_position").alias(_POSITION),
+        F.col("quarantined_at").alias(_AT),
+        F.col("batch").alias(_NUMBER),
+    )
+    found = rows.withColumnRenamed(SOURCE_POSITION, ID).join(places, ID)
+    return found.withColumnRenamed(_POSITION, SOURCE_POSITION)
 
 
 def _still_bad(rows: DataFrame, stuck: DataFrame, stored: DataFrame) -> DataFrame:

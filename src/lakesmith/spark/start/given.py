@@ -123,7 +123,8 @@ def _compare_exactly(parent: _Parent) -> None:
     extensions = session.extensions()
     if EXACT_COMPARISONS in extensions.buildOptimizerRules(session).mkString():
         return
-    urls = parent.spark.sparkContext._gateway.new_array(parent.jvm.java.net.URL, 1)
+    context: Any = parent.spark.sparkContext
+    urls = context._gateway.new_array(parent.jvm.java.net.URL, 1)
     urls[0] = parent.jvm.java.net.URI(CLASSES_JAR.as_uri()).toURL()
     above = parent.jvm.java.lang.Thread.currentThread().getContextClassLoader()
     loader = parent.jvm.java.net.URLClassLoader(urls, above)
