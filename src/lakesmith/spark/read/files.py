@@ -52,7 +52,7 @@ READERS: Final[Mapping[FileFormat, FormatReader]] = {
     FileFormat.CSV: _CSV,
     FileFormat.TSV: _CSV,
     FileFormat.JSON: FormatReader(read_json, infer_json),
-    FileFormat.PARQUET: FormatReader(partial(typed_rows, number="_metadata.row_index")),
+    FileFormat.PARQUET: FormatReader(partial(typed_rows, has_row_index=True)),
     FileFormat.AVRO: FormatReader(typed_rows),
     **dict.fromkeys(LOGS, FormatReader(log_rows)),
 }

@@ -41,7 +41,9 @@ _WHOLE_FILE_BYTES = 1 << 40
 _ORDINAL = (
     "(monotonically_increasing_id() & 8589934591L)"  # the low 33 bits: the row's number in its partition
 )
-_BLOCK_START = "_metadata.file_block_start"
+METADATA = "_metadata"
+"""Spark's hidden column of a file's facts. A column of that name in the file comes before it."""
+_BLOCK_START = f"{METADATA}.file_block_start"
 _NEVER_ENCODED = re.compile(r"[A-Za-z0-9/._-]+")
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
 _PLAIN_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", ".data", ".log")
@@ -84,10 +86,10 @@ class RecordScan:
         from_small_files = self.portion is Portion.SMALL and self.request.records is None
         return gathered(frame, [group]) if from_small_files else frame
 
-    def provenance(self, files: Iterable[FileIdentity]) -> tuple[str, str]:
-        path = source_path(files, self.request)
-        modified = f"_metadata.file_modification_time AS {SOURCE_MODIFIED_AT}"
-        return f"{path} AS {SOURCE_FILE}", modified
+    def provenance(self, files: Iterable[FileIdentity], metadata: str = METADATA) -> tuple[str, str]:
+        """Returns SQL of a row's file and of its time. ``metadata``: the column that has them."""
+        path = source_path(files, self.request, metadata)
+        return f"{path} AS {SOURCE_FILE}", f"{metadata}.file_modification_time AS {SOURCE_MODIFIED_AT}"
 
 
 def read_portions(
@@ -281,9 +283,9 @@ def _is_read_alone(path: str) -> bool:
     return ":" in path.removeprefix(OBJECT_SCHEME) and _PATTERN.search(path) is not None
 
 
-def source_path(files: Iterable[FileIdentity], request: ReadRequest) -> str:
+def source_path(files: Iterable[FileIdentity], request: ReadRequest, metadata: str = METADATA) -> str:
     """SQL that turns a row's file path, which Spark URL-encodes, into ``FileIdentity.path``."""
-    raw = "_metadata.file_path"
+    raw = f"{metadata}.file_path"
     if request.source.is_in_store:
         return _decoded_path(raw)
     absolute = {file: _absolute(file.path, request) for file in files}

@@ -7,6 +7,7 @@ A bad row's ``_raw`` is a JSON of the whole row as it was in the file.
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -20,7 +21,14 @@ from lakesmith.spark.frames.sql_text import any_of, case, sql_type
 from lakesmith.spark.read.exact_cast import Casts, Misfit
 from lakesmith.spark.read.exact_text import reason
 from lakesmith.spark.read.nanoseconds import has_nanos, read_as
-from lakesmith.spark.read.records import RecordScan, absolute_paths, owned_by, read_portions, record_number
+from lakesmith.spark.read.records import (
+    METADATA,
+    RecordScan,
+    absolute_paths,
+    owned_by,
+    read_portions,
+    record_number,
+)
 from lakesmith.spark.read.request import (
     PROVENANCE,
     RAW,
@@ -32,19 +40,25 @@ from lakesmith.spark.read.request import (
     rounded_columns,
 )
 
-
-def typed_rows(spark: SparkSession, request: ReadRequest, number: str = record_number()) -> DataFrame | None:
-    """Returns the rows as ``read_files``, or None. ``number``: SQL of a row's number, from 0."""
-    return read_portions(spark, request, partial(_group_rows, number=number))
+_FACTS: Final = "_lakesmith_metadata"
+"""Spark's hidden column where the file has a column of that name."""
 
 
-def _group_rows(scan: RecordScan, group: ReadGroup, number: str) -> DataFrame:
+def typed_rows(spark: SparkSession, request: ReadRequest, has_row_index: bool = False) -> DataFrame | None:
+    """Returns the rows as ``read_files``, or None. ``has_row_index``: Spark knows the rows' numbers."""
+    return read_portions(spark, request, partial(_group_rows, has_row_index=has_row_index))
+
+
+def _group_rows(scan: RecordScan, group: ReadGroup, has_row_index: bool) -> DataFrame:
     request = scan.request
     loaded = _load(scan, group)
     names = loaded.columns if request.records is None else loaded.columns[: -len(PROVENANCE)]
-    schema = loaded.schema
+    schema, facts = loaded.schema, METADATA
+    if request.records is None and METADATA in names:
+        loaded, facts = loaded.select("*", loaded.metadataColumn(METADATA).alias(_FACTS)), _FACTS
+    number = f"{facts}.row_index" if has_row_index else record_number()
     inner = [f"{quoted(column)} AS f{i}" for i, column in enumerate(names)]
-    rows = loaded.selectExpr(*inner, *_provenance(scan, group, number))
+    rows = loaded.selectExpr(*inner, *_provenance(scan, group, facts, number))
     found = ReadGroup(group.files, tuple(names), matches=group.matches)
     casts = Casts(request.source.csv.time_zone)
     rounds = request.source.on_inexact is OnInexact.ROUND
@@ -88,10 +102,10 @@ def _type_in_file(group: ReadGroup, index: int) -> SqlType | None:
     return kind if kind and has_nanos(kind) else None
 
 
-def _provenance(scan: RecordScan, group: ReadGroup, number: str) -> tuple[str, ...]:
+def _provenance(scan: RecordScan, group: ReadGroup, facts: str, number: str) -> tuple[str, ...]:
     if scan.request.records is not None:
         return PROVENANCE
-    return (*scan.provenance(group.files), f"{number} + 1 AS {SOURCE_POSITION}")
+    return (*scan.provenance(group.files, facts), f"{number} + 1 AS {SOURCE_POSITION}")
 
 
 def _load(scan: RecordScan, group: ReadGroup) -> DataFrame:
