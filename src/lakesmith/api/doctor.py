@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from lakesmith.api.access import Access
 from lakesmith.api.doctor_machine import Check, Verdict, disk_check, machine_checks, start_check
+from lakesmith.api.doctor_values import value_checks
 from lakesmith.api.words import count
 from lakesmith.catalog import busy
 from lakesmith.catalog.local import LocalCatalog
@@ -53,18 +54,18 @@ class Checks:
         return {"checks": [asdict(check) for check in self.checks]}
 
 
-def check(access: Access, start: bool) -> Checks:
-    return Checks(tuple(_checks(access, start)))
+def check(access: Access, start: bool, files: bool) -> Checks:
+    return Checks(tuple(_checks(access, start, files)))
 
 
-def _checks(access: Access, start: bool) -> Iterator[Check]:
+def _checks(access: Access, start: bool, files: bool) -> Iterator[Check]:
     yield from machine_checks()
     opened = None
     try:
         opened = access.opened()
     except ProjectError as error:
         yield from (_unreadable(problem, access.is_named) for problem in error.problems)
-    yield from project_checks(opened) if opened else ()
+    yield from project_checks(opened, files) if opened else ()
     if start:
         yield _start(opened)
 
@@ -84,8 +85,8 @@ def _unreadable(problem: Problem, is_named: bool) -> Check:
     return as_check("project", problem)
 
 
-def project_checks(opened: Opened) -> Iterator[Check]:
-    """What there is to say of a project that could be read."""
+def project_checks(opened: Opened, files: bool) -> Iterator[Check]:
+    """What there is to say of a project that could be read. ``files``: as of ``value_checks``."""
     project = opened.project
     tables = count(len(opened.graph.order), "table")
     text = f"{project.name}: {tables}, target {project.target.name} ({project.target.type})"
@@ -98,7 +99,9 @@ def project_checks(opened: Opened) -> Iterator[Check]:
         yield from target_checks(opened, reached)
     yield from _sources(opened)
     # Of each table the same would be said once more.
-    yield from _tables(opened) if reached else ()
+    if reached:
+        yield from _tables(opened)
+        yield from value_checks(opened, files)
 
 
 def _folder(root: Path) -> Check:

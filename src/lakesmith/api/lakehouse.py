@@ -270,15 +270,16 @@ class Lakehouse(Changing, Tracing):
 
         return explain(self.access, table)
 
-    def doctor(self, *, start: bool = False) -> Checks:
-        """Looks for what is missing on this machine and in this project. ``start``: also starts Spark.
+    def doctor(self, *, start: bool = False, files: bool = False) -> Checks:
+        """Looks for what is missing on this machine and in this project, and for rows that an earlier version
+        read wrongly. ``start``: also starts Spark. ``files``: also reads the landing files it read.
 
         Example:
             print([check.hint for check in shop.doctor().checks if check.hint])
         """
         from lakesmith.api.doctor import check
 
-        return check(self.access, start)
+        return check(self.access, start, files)
 
     def alerts(self) -> CurrentAlerts:
         """Returns the alerts that fire by the last runs, and who was notified. Starts no Spark.

@@ -16,6 +16,10 @@ SUMMARY_KEY = "lakesmith.record"
 FORMAT = 1
 """The version of the record's JSON; a newer one is refused, never guessed at."""
 
+READER = 1
+"""The revision of how values are read and compared. It is raised if rows of earlier versions may be wrong:
+``doctor`` names them (``api/doctor_values``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pin:
@@ -105,7 +109,8 @@ class Record:
     that, and their greatest time. ``unknown``: by lookup as of arrival how many of the rows that were
     computed found nothing there. ``started_ms`` is milliseconds since the epoch. ``checks`` maps a rule's
     text to the number of rows that broke it. ``metrics`` has what table rules measured, newest first, with
-    what they may ask of earlier batches; ``gates`` how each ended in this batch.
+    what they may ask of earlier batches; ``gates`` how each ended in this batch. ``readers`` maps a revision
+    (``READER``) to the first batch of the table's rows that it read; rows of batches before are older.
     """
 
     attempt: str
@@ -133,6 +138,11 @@ class Record:
     unknown: Mapping[str, int] = field(default_factory=dict)
     metrics: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     gates: Mapping[str, Gate] = field(default_factory=dict)
+    readers: Mapping[str, int] = field(default_factory=dict)
+
+    def was_read_before(self, batch: int) -> bool:
+        """Returns whether rows of a batch are of an earlier ``READER``."""
+        return str(READER) not in self.readers or batch < self.readers[str(READER)]
 
     def to_summary(self) -> dict[str, str]:
         """The snapshot summary property that carries the record."""

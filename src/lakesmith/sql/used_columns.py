@@ -57,6 +57,23 @@ def named_columns(tree: exp.Query) -> tuple[str, ...]:
     return tuple(sorted({*names, WHOLE_ROW} if stars or natural or _names_by_place(tree) else names))
 
 
+def compared_columns(tree: exp.Query) -> frozenset[str]:
+    """Returns all parts of the columns that conditions compare, in lower case: where rows are left out.
+
+    >>> from sqlglot import parse_one
+    >>> sql = "SELECT a > 1 FROM o JOIN p ON o.b < 3 WHERE s.c = 0 AND NOT d IN (1) AND e IS NULL"
+    >>> sorted(compared_columns(parse_one(sql, read="spark")))
+    ['b', 'c', 'd', 'o', 's']
+    """
+    from sqlglot import exp
+
+    places = (exp.Where, exp.Having, exp.Join, exp.Qualify, exp.Filter)
+    comparisons = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.In, exp.Between)
+    found = (node for place in tree.find_all(*places) for node in place.find_all(*comparisons))
+    columns = (column for node in found for column in node.find_all(exp.Column))
+    return frozenset(part.name.lower() for column in columns for part in column.parts)
+
+
 def _names_by_place(tree: exp.Query) -> bool:
     """Whether columns get their names by their position, or are those that a PIVOT does not name."""
     from sqlglot import exp

@@ -20,12 +20,16 @@ _MARKS = {Verdict.OK: "ok", Verdict.NOTE: "note", Verdict.PROBLEM: "PROBLEM"}
 @app.command()
 def doctor(
     start: Annotated[bool, typer.Option("--start", help="Also start Spark, to see that it does.")] = False,
+    files: Annotated[
+        bool,
+        typer.Option("--files", help="Also look for landing files that an earlier version read wrongly."),
+    ] = False,
     project: opt.ProjectOption = opt.HERE,
     target: opt.TargetOption = None,
     json: opt.JsonOption = False,
 ) -> None:
     """Prints a line for each check; exits with 2 when there is a problem."""
-    found = open_lake(project, target).doctor(start=start)
+    found = open_lake(project, target).doctor(start=start, files=files)
     show(found, json, _lines)
     raise typer.Exit(2 if found.problems else 0)
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.catalog.progress import most_live_rows
 from lakesmith.catalog.protocol import Catalog
-from lakesmith.catalog.record import Account, Gate, Pin, Record
+from lakesmith.catalog.record import READER, Account, Gate, Pin, Record
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.errors import RunError
 from lakesmith.execute.engine import Outdated, RunStopped
@@ -222,8 +222,15 @@ def _record(batch: Batch, draft: Draft, state: TableState) -> Record:
         unknown=draft.unknown,
         metrics=draft.metrics if draft.metrics is not None else (base.metrics if base else {}),
         gates=draft.gates,
+        readers=_readers(batch, base),
         **_windows(step, draft),
     )
+
+
+def _readers(batch: Batch, base: Record | None) -> Mapping[str, int]:
+    if base is None or batch.step.strategy is Strategy.FULL:
+        return {str(READER): 0}
+    return {**base.readers, str(READER): base.readers.get(str(READER), batch.number)}
 
 
 def _windows(step: TableStep, draft: Draft) -> dict[str, Any]:

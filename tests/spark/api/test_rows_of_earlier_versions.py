@@ -1,0 +1,78 @@
+"""``doctor`` on a lake that an earlier version has read: it names what may be wrong until it was read again."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from harness import Harness, MakeShop
+
+import lakesmith
+from lakesmith.api.doctor_machine import Check, Verdict
+from lakesmith.spark.batch import context
+
+FILES = {
+    "tables/bronze/events.yaml": "source: {files: {path: landing/events/, format: json}}\n",
+    "tables/bronze/lines.yaml": "source: {files: {path: landing/lines/, format: parquet}}\n",
+    "tables/silver/zeros.sql": "SELECT id, x FROM bronze.events WHERE x >= 0",
+    "tables/silver/totals.sql": "SELECT id, sum(x) AS x FROM bronze.events WHERE id > 0 GROUP BY id",
+}
+NAMED = ("bronze.events", "bronze.lines", "silver.zeros", "silver.totals")
+
+
+@pytest.fixture
+def old_lake(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> Harness:
+    shop = make_shop(FILES, approves=True)
+    shop.land("landing/events/1.json", '{"id": 1, "x": 0.5, "v": [1.5]}\n')
+    shop.land("landing/events/2.json", '{"id": 2, "x": 1.5, "v": [2.0, 9007199254740993]}\n')
+    path = shop.land("landing/lines/1.parquet", b"")
+    pq.write_table(pa.table({"id": [1], "_metadata": ["a"]}), path)
+    with monkeypatch.context() as patch:
+        patch.setattr(context, "READER", 0)
+        shop.must_run()
+    # A file that the present version reads is none of an earlier one's.
+    shop.take("landing/events/3.json", '{"id": 3, "x": 2.5, "v": [2.5, 9007199254740995]}\n')
+    return shop
+
+
+def _found(root: Path, files: bool = True) -> list[Check]:
+    with lakesmith.open(root) as lake:
+        return [each for each in lake.doctor(files=files).checks if each.name in NAMED]
+
+
+def test_doctor_names_tables_and_files_until_they_are_read_again(old_lake: Harness) -> None:
+    shop = old_lake
+    again = "lakesmith drop bronze.lines, then lakesmith run (files that left their folder do not come back)"
+    columns = "rows of files with a column _metadata lack their file and their position in it"
+    filters = (
+        "was computed by a version whose filters lost rows with -0.0 and NaN; by: x\n"
+        "verify says whether rows are missing"
+    )
+    verify = "lakesmith verify silver.zeros, and if it differs: lakesmith run --full-refresh silver.zeros"
+    read, look = (
+        "files read by a version that may have read them wrongly",
+        "lakesmith doctor --files reads them",
+    )
+    assert _found(shop.root, files=False) == [
+        Check("bronze.events", Verdict.NOTE, f"2 {read}", f"{look} and names those"),
+        Check("bronze.lines", Verdict.PROBLEM, columns, again),
+        Check("bronze.lines", Verdict.NOTE, f"1 {read}".replace("files", "file"), f"{look} and names those"),
+        Check("silver.zeros", Verdict.NOTE, filters, verify),
+    ]
+    wrong = "files that were read wrongly: 1 of 2\nlanding/events/2.json: whole numbers in it lose digits as double"
+    forget = "lakesmith files bronze.events --forget landing/events/2.json, then lakesmith run"
+    rightly = "files that an earlier version read, rightly: 1"
+    assert _found(shop.root) == [
+        Check("bronze.events", Verdict.PROBLEM, wrong, forget),
+        Check("bronze.lines", Verdict.PROBLEM, columns, again),
+        Check("bronze.lines", Verdict.OK, rightly),
+        Check("silver.zeros", Verdict.NOTE, filters, verify),
+    ]
+    # What a hint says ends its check.
+    shop.forget("bronze.events", "landing/events/2.json")
+    shop.must_run(full=["silver.zeros"])
+    assert _found(shop.root) == [
+        Check("bronze.events", Verdict.OK, rightly),
+        Check("bronze.lines", Verdict.PROBLEM, columns, again),
+        Check("bronze.lines", Verdict.OK, rightly),
+    ]
