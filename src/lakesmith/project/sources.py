@@ -153,8 +153,15 @@ class SourceReader:
             self.problems.append(Problem("LS105", "overlap needs growing", level.place, "growing: a column"))
         given = self.own.model.columns or {}
         binary = tuple(column for column, form in given.items() if _is_binary(form))
+        keys = (column for column in self.columns if column.name in settings.key)
         values = values_of(PostgresSource, [level], self.problems)
-        return PostgresSource(**self._landing(name, level.place), columns=columns, binary=binary, **values)
+        return PostgresSource(
+            **self._landing(name, level.place),
+            columns=columns,
+            binary=binary,
+            text_keys=tuple(column.name for column in keys if _is_text(column)),
+            **values,
+        )
 
     def _kafka(self, name: str, level: Level, _: Place) -> KafkaSource:
         is_avro = level.model.values == "avro"
@@ -202,6 +209,12 @@ def _same_files(sources: Sequence[Source]) -> Iterator[Problem]:
             what = f"the sources {other.name} and {source.name} have the same files"
             hint = "each row would be ingested twice: remove one of them"
             yield Problem("LS105", what, source.place, hint=hint)
+
+
+def _is_text(column: Column) -> bool:
+    """Whether equal texts are equal values: JSON in a string, and what has parts of that kind."""
+    kind = parse_type(column.type or "string")
+    return bool(kind.outer) or kind.text == "string"
 
 
 def _is_binary(form: Any) -> bool:

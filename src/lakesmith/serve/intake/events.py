@@ -24,6 +24,7 @@ from lakesmith.sources.event_values import (
     exact_of,
     out_of_range,
 )
+from lakesmith.sources.formats.text import one_line
 
 MOST_REASONS: Final = 100
 """The maximum number of reasons in the answer to a request."""
@@ -37,7 +38,6 @@ _LONG_DIGITS: Final = re.compile(
     rf"(?<!\d)\d{{{LONGEST_NUMBER // 4}}}|\d[eE][+-]?\d{{{LONGEST_EXPONENT + 1}}}"
 )
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
-_BREAKS: Final = str.maketrans("\r\n", "  ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class EventReader:
         broken = any(not isinstance(value, Object) or self._has_no_id(value) for _, value in found)
         broken = broken or any(fault.stops for fault in faults)
         ids = tuple(each for _, each in checked) if self._id and not broken else ()
-        lines = tuple(raw.translate(_BREAKS) for raw, _ in found)
+        lines = tuple(one_line(raw) for raw, _ in found)
         return Events(lines, tuple(faults[:MOST_REASONS]), broken, ids)
 
     def _as_named_now(self, value: Any) -> Any:

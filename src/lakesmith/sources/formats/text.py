@@ -23,6 +23,7 @@ from lakesmith.sources.shape import UnreadableFile
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _OPENERS: Final[dict[str, Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 _UNSUPPORTED: Final = (".zip", ".zst", ".xz", ".7z", ".lz4", ".snappy", ".deflate")
+_IN_ONE_LINE: Final = str.maketrans("\r\n", "  ")
 BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _WIDE: Final = ("UTF-16", "UTF-32")
@@ -75,6 +76,12 @@ def decode(data: bytes, encoding: str, whole: bool) -> str:
             "set `encoding: UTF-16` for this source",
         )
     return codec.incrementaldecoder("replace").decode(data, whole).removeprefix("\ufeff")
+
+
+def one_line(value: str) -> str:
+    """Returns the text of a JSON value in one line. Line ends in it are between its parts: inside a text JSON
+    has them escaped."""
+    return value.translate(_IN_ONE_LINE)
 
 
 def needs_stream(csv: CsvOptions) -> bool:

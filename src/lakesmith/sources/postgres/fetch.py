@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryFile
+from typing import IO, Final
 
 from lakesmith.errors import SourceError
 from lakesmith.project.definitions import PostgresSource, TableName
 from lakesmith.redaction import ENCODE, WITHHELD, library_message
-from lakesmith.sources.postgres.changes import FILE_TIME, Change, NotUniqueError, ReadRow, changes, next_time
+from lakesmith.sources.postgres.changes import FILE_TIME, Comparison, NotUniqueError, ReadRow, next_time
 from lakesmith.sources.postgres.position import (
     Position,
     load_position,
@@ -114,39 +115,39 @@ def _read(task: Fetch, before: Position, url: str, at: datetime, now: float) -> 
     settings = task.source
     task.folder.mkdir(parents=True, exist_ok=True)
     name = f"{at.strftime(FILE_TIME)}.jsonl"
-    with read_table(url, settings, before.bound) as reading:
-        # By a growing column only the rows within the next reading's reach have to be known.
-        found = _Written({} if settings.growing else dict(before.rows))
-        now_there = found.seen(reading.rows) if settings.growing else reading.rows
-        _write(task.folder, name, found.lines(changes(before.rows, now_there, settings), at))
-    newest = name if found.changed else before.file
-    after = Position(before.of, newest, before.forgotten, reading.bound, found.rows, reading.ahead)
+    found = Comparison(settings, before.rows, before.names)
+    with (
+        TemporaryFile("w+", encoding="utf-8", dir=task.folder) as aside,
+        read_table(url, settings, before.bound) as reading,
+    ):
+        changes = found.changes(reading.rows, reading.same, _Aside(aside))
+        _write(task.folder, name, (change.line(at) for change in changes))
+    after = Position(
+        before.of,
+        name if found.changed else before.file,
+        before.forgotten,
+        reading.bound,
+        found.rows,
+        reading.ahead,
+        found.names,
+    )
     if found.changed or after != before or load_position(task.folder) is None:
         save_position(task.folder, after)
     touch_position(task.folder, now)
 
 
-@dataclass
-class _Written:
-    """The rows with the changes, as they are read."""
+class _Aside:
+    """Rows in a file that has no name, so that nothing is left of it after a kill."""
 
-    rows: dict[str, str | None]
-    changed: int = 0
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
 
-    def seen(self, rows: Iterator[ReadRow]) -> Iterator[ReadRow]:
-        """The rows, which are recorded, changed or not."""
-        for row in rows:
-            self.rows[row.key] = row.hash
-            yield row
+    def put(self, row: ReadRow) -> None:
+        self._file.write(json.dumps([row.key, row.row]) + "\n")
 
-    def lines(self, changed: Iterator[Change], at: datetime) -> Iterator[str]:
-        for change in changed:
-            self.changed += 1
-            if change.hash is None:
-                del self.rows[change.key]
-            else:
-                self.rows[change.key] = change.hash
-            yield change.line(at)
+    def rows(self) -> Iterator[ReadRow]:
+        self._file.seek(0)
+        return (ReadRow(*json.loads(line)) for line in self._file)
 
 
 def _write(folder: Path, name: str, lines: Iterator[str]) -> None:

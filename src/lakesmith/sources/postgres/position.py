@@ -18,7 +18,8 @@ class Position:
     """What was read. ``file``: the newest landing file, whose rows are the last in ``rows`` (key -> hash).
 
     ``bound``, ``ahead``: see ``reading.Reading``. ``of``: the settings of the reading; ``forgotten``: how
-    many files had been forgotten by command.
+    many files had been forgotten by command. ``names``: the keys of rows in ``rows``, by those that
+    PostgreSQL writes for them now, if it writes others.
     """
 
     of: str
@@ -27,6 +28,7 @@ class Position:
     bound: str | None = None
     rows: dict[str, str | None] = field(default_factory=dict)
     ahead: str | None = None
+    names: dict[str, str] = field(default_factory=dict)
 
 
 def load_position(folder: Path) -> Position | None:

@@ -19,17 +19,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 
 from lakesmith.project.definitions import PostgresSource
-from lakesmith.sources.postgres.changes import ReadRow
+from lakesmith.sources.formats.text import one_line
+from lakesmith.sources.postgres.changes import ReadRow, SameKeys
+from lakesmith.sources.postgres.names import THERE, json_value, name_of
+from lakesmith.sources.postgres.same_keys import same_keys
 
 if TYPE_CHECKING:
     import psycopg
     from psycopg import sql
-
-THERE: Final = "_lakesmith_there"
-"""The alias of the table that is read."""
 
 _ISLANDS: Final = 4
 _FAR: Final = 2
@@ -154,16 +155,6 @@ def growing_of(connection: psycopg.Connection[Any], table: PostgresSource) -> Gr
     return Growing(connection, table, table.growing, kind, zone)
 
 
-def name_of(table: PostgresSource) -> sql.Identifier:
-    from psycopg import sql
-
-    return sql.Identifier(*table.table.split("."))
-
-
-if TYPE_CHECKING:
-    import psycopg
-    from psycopg import sql
-
 _CONNECT_SECONDS: Final = 10
 _STATEMENT_SECONDS: Final = 600
 _ROWS_AT_ONCE: Final = 10_000
@@ -173,11 +164,12 @@ _ROWS_AT_ONCE: Final = 10_000
 class Reading:
     """The rows of a table at one instant.
 
-    ``bound``: where the next reading by a growing column begins, None: at the beginning. ``ahead``: a note on
+    ``same``: which of them have a key, however it is written; to be called after ``rows``. ``bound``: where the next reading by a growing column begins, None: at the beginning. ``ahead``: a note on
     rows beyond it.
     """
 
     rows: Iterator[ReadRow]
+    same: SameKeys
     bound: str | None = None
     ahead: str | None = None
 
@@ -196,10 +188,11 @@ def read_table(url: str, table: PostgresSource, bound: str | None) -> Iterator[R
         # The settings that format values must not be the ones that an owner of the role has set.
         connection.execute("SET LOCAL timezone = 'UTC'")
         connection.execute("SET LOCAL extra_float_digits = 1")
+        same = partial(same_keys, connection, table)
         if growing is None:
-            yield Reading(_rows(connection, table, sql.SQL("true")))
+            yield Reading(_rows(connection, table, sql.SQL("true")), same)
         else:
-            yield Reading(_rows(connection, table, growing.where(bound)), *growing.next_bound())
+            yield Reading(_rows(connection, table, growing.where(bound)), same, *growing.next_bound())
 
 
 def _rows(
@@ -209,7 +202,7 @@ def _rows(
         cursor.itersize = _ROWS_AT_ONCE
         cursor.execute(_statement(table, where))
         for key, row in cursor:
-            yield ReadRow(key, row)
+            yield ReadRow(key, one_line(row))
 
 
 def _statement(table: PostgresSource, where: sql.Composable) -> sql.Composed:
@@ -220,17 +213,6 @@ def _statement(table: PostgresSource, where: sql.Composable) -> sql.Composed:
     text = sql.SQL("SELECT row_to_json({})::text, row_to_json({})::text FROM {} {}")
     statement = text.format(*parts, name_of(table), sql.Identifier(THERE))
     for alias, columns in zip(parts, (table.key, table.columns), strict=True):
-        listed = sql.SQL(", ").join(_value(column, table) for column in columns)
+        listed = sql.SQL(", ").join(json_value(column, table) for column in columns)
         statement += sql.SQL(" CROSS JOIN LATERAL (SELECT {}) {}").format(listed, alias)
     return statement + sql.SQL(" WHERE ") + where
-
-
-def _value(column: str, table: PostgresSource) -> sql.Composable:
-    """A column's value; bytes in Base64 in one line, as JSON has them elsewhere."""
-    from psycopg import sql
-
-    value = sql.Identifier(THERE, column)
-    if column not in table.binary:
-        return value
-    text = sql.SQL("translate(encode({}, 'base64'), E'\\n', '') AS {}")
-    return text.format(value, sql.Identifier(column))

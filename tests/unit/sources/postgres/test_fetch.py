@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from lakesmith.errors import Place, SourceError
@@ -49,14 +50,18 @@ class Reader:
 
     def take(self) -> list[tuple[str, Any]]:
         """Fetches and takes; the kinds and ids of the new lines."""
+        return sorted((line["_change"], line["id"]) for line in self.new_lines())
+
+    def new_lines(self) -> list[dict[str, Any]]:
+        """Fetches and takes; the new lines, which end as a batch's reader has it."""
         self.fetch()
         found = []
         for file in sorted(self.folder.glob("*.jsonl")):
             if file.name not in self.taken:
                 self.taken.add(file.name)
-                found += [json.loads(line) for line in file.read_text().splitlines()]
+                found += [json.loads(line) for line in file.read_bytes().splitlines()]
         self.lines += found
-        return sorted((line["_change"], line["id"]) for line in found)
+        return found
 
     def keys(self) -> Mapping[str, str | None]:
         return {json.dumps({"id": number}).replace(" ", ""): None for number in self.rows()}
@@ -120,6 +125,31 @@ def test_bytes_come_as_json_has_them_elsewhere(reader: Reader) -> None:
     )
     assert base64.b64decode(lines[0]["b"], validate=True) == long
     assert json.loads(lines[0]["_row_key"])["b"] == lines[0]["b"] and lines[1]["b"] is None
+
+
+PRETTY = """[
+{"id": 900, "name": "inside"},\r
+{"id": 901, "name": "\u2028 a line that no reader ends\x85"}
+]"""
+
+
+def test_a_document_over_several_lines_stays_in_its_row(reader: Reader) -> None:
+    """PostgreSQL keeps the text of ``json`` as it came, and embeds it in the row."""
+    do(reader.url, "ALTER TABLE products ADD payload json")
+    with psycopg.connect(reader.url, autocommit=True) as connection:
+        connection.execute("UPDATE products SET payload = %s WHERE id = 1", [PRETTY])
+    reader.table = replace(reader.table, columns=("id", "payload"))
+    assert reader.take() == [("insert", 1), ("insert", 2)]
+    (line,) = (line for line in reader.lines if line["id"] == 1)
+    assert line["payload"] == json.loads(PRETTY)
+
+
+def test_a_key_with_a_document_over_several_lines_is_deleted_in_one(reader: Reader) -> None:
+    do(reader.url, "ALTER TABLE products ADD payload json", "UPDATE products SET payload = '{\n}'")
+    reader.table = replace(reader.table, columns=("id", "payload"), key=("id", "payload"))
+    reader.take()
+    do(reader.url, "DELETE FROM products WHERE id = 1")
+    assert reader.take() == [("delete", 1)]
 
 
 def test_nothing_is_read_while_a_file_waits(reader: Reader) -> None:
