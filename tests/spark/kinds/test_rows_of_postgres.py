@@ -50,7 +50,7 @@ class Desk:
         self._make_shop, self._url = make_shop, url
 
     def opened(self, type_: str, in_lake: str) -> Harness:
-        """The lake, before its first run. ``type_``: of the key in PostgreSQL; ``in_lake``: its declared one."""
+        """The lake before its first run. ``type_``: the type of the key in PostgreSQL; ``in_lake``: declared."""
         self.do(
             "DROP TABLE IF EXISTS tickets",
             f"CREATE TABLE tickets (id {type_} PRIMARY KEY, note text, payload json)",
@@ -84,7 +84,10 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize(("type_", "in_lake", "key", "rewrite"), KEYS, ids=[f"{each[0]} {each[3]}" for each in KEYS])
+@pytest.mark.in_turn
+@pytest.mark.parametrize(
+    ("type_", "in_lake", "key", "rewrite"), KEYS, ids=[f"{each[0]} {each[3]}" for each in KEYS]
+)
 def test_a_row_whose_key_is_written_in_another_way_stays(
     desk: Desk, type_: str, in_lake: str, key: str, rewrite: str
 ) -> None:
@@ -94,7 +97,7 @@ def test_a_row_whose_key_is_written_in_another_way_stays(
     desk.do(rewrite, "UPDATE tickets SET note = 'b'")
     shop.must_run()
     assert shop.rows("silver.tickets", "note") == [("b",)]
-    now = shop.spark.sql("SELECT note FROM lake.silver.versions WHERE _valid_to IS NULL").collect()
+    now = shop.spark.sql("SELECT note FROM lake.silver.versions WHERE is_current").collect()
     assert [row.note for row in now] == ["b"]
     shop.must_verify("silver.tickets", "silver.versions")
     desk.do("DELETE FROM tickets")
