@@ -20,6 +20,7 @@ from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem, ProjectError
 from lakesmith.execute.opened import Opened
+from lakesmith.execute.rows_of_postgres import wrong_rows
 from lakesmith.project.definitions import (
     OBJECT_SCHEME,
     HttpSource,
@@ -176,6 +177,24 @@ def _tables(opened: Opened) -> Iterator[Check]:
         else:
             if problem is not None:
                 yield as_check(str(name), problem)
+            else:
+                yield from _rows_of_postgres(opened, opened.graph.node(name).definition)
+
+
+def _rows_of_postgres(opened: Opened, table: TableDefinition) -> Iterator[Check]:
+    """Rows of PostgreSQL that an earlier version of lakesmith made or deleted wrongly."""
+    for source in table.sources_of(PostgresSource):
+        found = wrong_rows(opened.lake, table, source, opened.lake.facts(table.name))
+        said = []
+        if found.pieces:
+            rows = count(found.pieces, "row")
+            said.append(f"{rows} made of lines of a JSON document that is a value of another row")
+        if found.lost:
+            said.append(f"{count(found.lost, 'row')} deleted when PostgreSQL wrote a key in another way")
+        if said:
+            files = " ".join(f"--forget {file}" for file in found.files)
+            hint = f"after a run: lakesmith files {table.name} {files}"
+            yield Check(str(table.name), Verdict.PROBLEM, "; ".join(said), hint)
 
 
 def _problem(name: str, error: LakesmithError) -> Check:

@@ -22,6 +22,7 @@ from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger_view import LedgerView
 from lakesmith.sources.listing import Listing, list_files
 from lakesmith.sources.model import FileAction, FileIdentity
+from lakesmith.sources.postgres.changes import is_landing_file
 
 
 class FileState(StrEnum):
@@ -62,6 +63,11 @@ class FileLine:
     def path(self) -> str:
         """The file's path as the ledger and the rows have it."""
         return self.file.path
+
+    @property
+    def is_of_postgres(self) -> bool:
+        """Whether its rows can be read from PostgreSQL again."""
+        return is_landing_file(self.path.rpartition("/")[2])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,19 @@ planned."""
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
 
-from lakesmith.catalog.family import sidecar_of
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
+from lakesmith.execute.rows_of_postgres import known_keys
 from lakesmith.execute.unforeseen import unforeseen_of
 from lakesmith.exports.publishing import exports_behind
 from lakesmith.plan.changes import Change, changes_of
@@ -24,7 +23,7 @@ from lakesmith.plan.cost import Cost, cost_of
 from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.outlook import Move, Outlook, expected_move, move_of, outlook_of
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate, Waiting
-from lakesmith.project.definitions import READ_COLUMNS, PostgresSource, Project, TableDefinition, TableName
+from lakesmith.project.definitions import PostgresSource, Project, TableDefinition, TableName
 from lakesmith.sources.model import FileAction
 
 
@@ -158,53 +157,7 @@ def _fetch(
     forgotten = [name for name, action in ours.items() if action is FileAction.FORGOTTEN]
     taken = frozenset(ours).difference(forgotten)
     folder = lake.project.root / source.path
-    task = Fetch(table.name, source, folder, taken, lambda: _keys(lake, table, source, facts), len(forgotten))
+    task = Fetch(
+        table.name, source, folder, taken, partial(known_keys, lake, table, source, facts), len(forgotten)
+    )
     fetch(task, environment, datetime.now(UTC))
-
-
-def _keys(
-    lake: Lake, table: TableDefinition, source: PostgresSource, facts: TableFacts
-) -> dict[str, str | None]:
-    """Returns the keys of the rows that were read last, each with its hash, from table and quarantine."""
-    if facts.state is None or facts.state.head is None:
-        return {}
-    columns = [column for column, _ in READ_COLUMNS]
-    rows = _scanned(lake, table.name, facts.state.head.snapshot_id, "_source_file", *columns)
-    if (pinned := facts.base.pin("quarantine")) is not None and pinned.snapshot is not None:
-        kept = _scanned(
-            lake, sidecar_of(table.name, "quarantine"), pinned.snapshot, "source_file", "row", "raw"
-        )
-        rows += filter(None, map(_in_quarantine, kept))
-    # Other sources of the table have rows without a key, or in another folder.
-    is_only = len(table.sources_of(PostgresSource)) == 1
-    own = [
-        row
-        for row in rows
-        if row["_row_key"] and (is_only or f"/{source.path}/" in f"/{row['_source_file']}")
-    ]
-    newest: dict[str, str | None] = {}
-    for row in sorted(own, key=lambda row: row["_read_at"]):
-        if row["_change"] == "delete":
-            newest.pop(row["_row_key"], None)
-        else:
-            newest[row["_row_key"]] = row.get("_row_hash")
-    return newest
-
-
-def _scanned(lake: Lake, name: TableName, snapshot: int, *fields: str) -> list[dict[str, Any]]:
-    table = lake.catalog.reader().load_table((name.layer, name.name))
-    # A table of an earlier version of lakesmith has no hashes.
-    there = {each.name for each in table.schema().fields}.intersection(fields)
-    found = table.scan(snapshot_id=snapshot, selected_fields=tuple(there)).to_arrow().to_pylist()
-    return cast("list[dict[str, Any]]", found)
-
-
-def _in_quarantine(kept: Mapping[str, str | None]) -> dict[str, Any] | None:
-    """Returns what a row in quarantine says of its reading; None if it says nothing."""
-    try:
-        row = json.loads(kept["row"] or kept["raw"] or "")
-        found = {column: row[column] for column, _ in READ_COLUMNS}
-        read = datetime.fromisoformat(found["_read_at"]).astimezone(UTC)
-    except (ValueError, TypeError, KeyError):
-        return None
-    return {**found, "_read_at": read, "_source_file": kept["source_file"]}

@@ -1,12 +1,16 @@
 """Tables read from PostgreSQL, down to silver and its history: each row is there once, as PostgreSQL has it."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import psycopg
 import pytest
 from harness import Harness, MakeShop
 
+from lakesmith import Lakehouse
+from lakesmith.api.doctor_machine import Check
+from lakesmith.sources.postgres.changes import Change, ReadRow
 from postgres_server import do, running
 
 TICKETS = {
@@ -116,3 +120,44 @@ def test_a_key_that_is_written_in_another_way_is_no_delete(desk: Desk) -> None:
         (Decimal("1.00"), "insert", '{"id":1.0}'),
         (Decimal("1.00"), "update", '{"id":1.0}'),
     ]
+
+
+def test_doctor_names_what_earlier_versions_lost_and_one_command_brings_it_back(desk: Desk) -> None:
+    """Their landing files deleted a row whose key was written otherwise, and split documents into rows."""
+    shop = desk.opened("numeric", "decimal(12,2)")
+    desk.do("INSERT INTO tickets VALUES (1.0, 'a', NULL), (2.0, 'b', NULL)")
+    shop.must_run()
+    assert not _wrong(shop)
+    desk.do("UPDATE tickets SET id = 1.00 WHERE id = 1", "UPDATE tickets SET note = 'c' WHERE id = 2")
+    at = datetime(2026, 12, 1, 12, tzinfo=UTC)
+    lines = [
+        _change("insert", "1.00", '"a"', at),
+        _change("update", "2.0", '"c"', at),
+        Change("delete", '{"id":1.0}', '{"id":1.0}', None).line(at),
+        '{"id": 900, "note": "inside"}',
+    ]
+    file = shop.root / ".lakesmith/intake/bronze.tickets/postgres/20261201T120000.000000Z.jsonl"
+    file.write_text("\n".join(lines))
+    shop.must_run()
+    assert shop.rows("silver.tickets", "id", "note") == [(Decimal(2), "c"), (Decimal(900), "inside")]
+    (wrong,) = _wrong(shop)
+    assert (wrong.name, wrong.text) == (
+        "bronze.tickets",
+        "1 row made of lines of a JSON document that is a value of another row; "
+        "1 row deleted when PostgreSQL wrote a key in another way",
+    )
+    _, _, table, _, path = (wrong.hint or "").partition(": ")[2].split()
+    shop.must_run()
+    shop.forget(table, path)
+    shop.must_run()
+    assert shop.rows("silver.tickets", "id", "note") == [(Decimal(1), "a"), (Decimal(2), "c")]
+    assert not _wrong(shop)
+
+
+def _change(kind: str, key: str, note: str, at: datetime) -> str:
+    row = ReadRow(f'{{"id":{key}}}', f'{{"id":{key},"note":{note},"payload":null}}')
+    return Change(kind, row.key, row.row, row.hash).line(at)
+
+
+def _wrong(shop: Harness) -> list[Check]:
+    return [check for check in Lakehouse(shop.root).doctor().checks if check.name == "bronze.tickets"]

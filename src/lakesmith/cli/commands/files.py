@@ -101,6 +101,8 @@ def _problem_lines(report: FileReport) -> list[str]:
 def _why_not_again(line: FileLine) -> str:
     if line.there:
         return "comes before its source's `since`: it is not taken again"
+    if line.is_of_postgres:
+        return "is gone from its folder: the next run reads its rows from PostgreSQL again"
     return "is gone from its folder: it cannot be taken again"
 
 

@@ -140,9 +140,20 @@ class Comparison:
         return [values[column] for column in self.table.text_keys]
 
 
+def is_landing_file(name: str) -> bool:
+    """Whether a file of this name has changes of a table in PostgreSQL."""
+    try:
+        return bool(_time_of(name))
+    except ValueError:
+        return False
+
+
 def next_time(now: datetime, newest: str | None) -> datetime:
     """Returns the time of the changes: ``now``, but later than those of the file ``newest``."""
     if newest is None:
         return now
-    last = datetime.strptime(newest.removesuffix(".jsonl"), FILE_TIME).replace(tzinfo=UTC)
-    return max(now, last + timedelta(microseconds=1))
+    return max(now, _time_of(newest) + timedelta(microseconds=1))
+
+
+def _time_of(name: str) -> datetime:
+    return datetime.strptime(name, f"{FILE_TIME}.jsonl").replace(tzinfo=UTC)

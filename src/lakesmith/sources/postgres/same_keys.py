@@ -40,9 +40,7 @@ def same_keys(
     return found
 
 
-def _found(
-    connection: psycopg.Connection[Any], table: PostgresSource, keys: Sequence[str]
-) -> dict[str, str]:
+def _found(connection: psycopg.Connection[Any], table: PostgresSource, keys: Sequence[str]) -> dict[str, str]:
     from psycopg import errors
 
     try:
