@@ -18,6 +18,9 @@ from typing import Any, Final
 from lakesmith.errors import UsageError
 from lakesmith.project.definitions import Column, Source, TableName
 from lakesmith.project.formats import FORMATS, FileFormat
+from lakesmith.sources.formats.csv_records import csv_records
+from lakesmith.sources.formats.json import has_values
+from lakesmith.sources.formats.json_values import json_values
 from lakesmith.sources.model import ENDING, segment_name
 from lakesmith.whole_file import write_whole
 
@@ -26,6 +29,8 @@ EVENTS: Final = "events"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 _LARGEST: Final = 1_000_000
 _LOOKED_AT: Final = 256 * 1024
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)")
+_BREAK: Final = re.compile(r"[\r\n]")
 _DELIMITED: Final = (FileFormat.CSV, FileFormat.TSV)
 
 
@@ -76,6 +81,14 @@ def _cell(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else json.dumps(value, default=str)
 
 
+def cut_by_lines(source: Source, rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """Returns a column whose value would be cut, because a record of the source's files is one line."""
+    if source.format not in _DELIMITED or source.csv.multiline:
+        return None
+    cells = (cell for row in rows for cell in row.items())
+    return next((name for name, value in cells if isinstance(value, str) and _BREAK.search(value)), None)
+
+
 def record_of(path: Path, source: Source, position: int = 1) -> str | None:
     """Returns a record of a text file as a file of its own, with the lines above that it needs: a header,
     comments. None if the record does not begin within the first bytes. Raises OSError, ValueError."""
@@ -84,30 +97,23 @@ def record_of(path: Path, source: Source, position: int = 1) -> str | None:
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rb") as file:
         text = file.read(_LOOKED_AT).decode(source.csv.encoding, "ignore").lstrip("\ufeff")
-    if source.format is FileFormat.JSON:
-        return next(islice(_objects(text), position - 1, None), None)
-    options, lines = source.csv, text.splitlines(keepends=True)
-    has_header = source.format in _DELIMITED and options.header
-    is_above = {
-        number for number, line in enumerate(lines) if options.comment and line.startswith(options.comment)
-    }
-    rest = [
-        n for n, line in enumerate(lines) if n >= options.skip_lines and line.strip() and n not in is_above
-    ]
-    chosen = rest[position - 1 + has_header : position + has_header]
-    if not chosen:
-        return None
-    above = {*range(options.skip_lines), *is_above, *(rest[:1] if has_header else ())}
-    kept = [n for n in sorted({*above, *chosen}) if n <= chosen[0]]
-    return "".join(lines[n] for n in kept)
+    above, records = _records(text, source)
+    found = next(islice(records, position - 1, None), None)
+    return None if found is None else f"{above}{found}\n"
 
 
-def _objects(text: str) -> Iterator[str]:
-    """Yields the objects of JSON lines, of a stream or of an array, as they are written."""
-    decoder, at = json.JSONDecoder(), 0
-    while (begin := text.find("{", at)) >= 0:
-        _, at = decoder.raw_decode(text, begin)
-        yield f"{text[begin:at]}\n"
+def _records(text: str, source: Source) -> tuple[str, Iterator[str]]:
+    """The records of a file that begins with ``text``, as a batch splits it, and what each needs above it."""
+    options, lines = source.csv, text.split("\n")
+    if source.format is FileFormat.JSON and has_values(text, len(text) < _LOOKED_AT, source):
+        return "", json_values(lines)
+    quote = options.quote if options.multiline and source.format in _DELIMITED else ""
+    skip = options.skip_lines if source.format is not FileFormat.JSON else 0
+    records = csv_records(lines, options.delimiter, quote, options.escape, options.comment, skip)
+    above = [each[0] for each in islice(_LINE.finditer(text), skip)]
+    if source.format in _DELIMITED and options.header:
+        above += [f"{header}\n" for header in islice(records, 1)]
+    return "".join(above), records
 
 
 def require_name(name: str) -> None:

@@ -11,6 +11,7 @@ from lakesmith.project.definitions import Column, CsvOptions, FileSource, HttpSo
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.event_file import (
     alone,
+    cut_by_lines,
     keep_event,
     kept_events,
     record_of,
@@ -22,6 +23,7 @@ from lakesmith.sources.event_file import (
 PLACE = Place("tables/bronze/orders.yaml", 1)
 CSV = FileSource(name="files", path="landing", format=FileFormat.CSV, place=PLACE)
 JSON = replace(CSV, format=FileFormat.JSON)
+MULTILINE = replace(CSV, csv=CsvOptions(multiline=True))
 TABLE = TableName("bronze", "orders")
 
 
@@ -29,13 +31,19 @@ TABLE = TableName("bronze", "orders")
     ("source", "text", "position", "record"),
     [
         (CSV, "id,city\n1,Oslo\n2,Rome\n", 1, "id,city\n1,Oslo\n"),
-        (CSV, "id,city\r\n1,Oslo\r\n\r\n2,Rome", 2, "id,city\r\n2,Rome"),
+        (CSV, "id,city\r\n1,Oslo\r\n\r\n2,Rome", 2, "id,city\n2,Rome\n"),
         (CSV, "id,city\n", 1, None),
         (replace(CSV, csv=CsvOptions(header=False)), "1,Oslo\n2,Rome\n", 2, "2,Rome\n"),
         (replace(CSV, csv=CsvOptions(skip_lines=1)), "sep=,\nid\n1\n", 1, "sep=,\nid\n1\n"),
-        (replace(CSV, csv=CsvOptions(comment="#")), "#a\nid\n1\n#b\n2\n", 1, "#a\nid\n1\n"),
+        (replace(CSV, csv=CsvOptions(comment="#")), "#a\nid\n1\n#b\n2\n", 1, "id\n1\n"),
         (JSON, '{"id": 1}\n{"id": 2}\n', 2, '{"id": 2}\n'),
         (JSON, '[{"id": 1.50},\n {"id": 2}]', 1, '{"id": 1.50}\n'),
+        (CSV, "id,city\n1,a\u2028b\x0bc\x85d\n2,Rome\n", 1, "id,city\n1,a\u2028b\x0bc\x85d\n"),
+        (replace(CSV, csv=CsvOptions(delimiter="\t")), "id\tb\n\t\n2\tc\n", 1, "id\tb\n\t\n"),
+        (MULTILINE, 'id,city\n1,"a\n\nb"\n2,"c\r\nd"\n', 1, 'id,city\n1,"a\n\nb"\n'),
+        (MULTILINE, 'id,city\n1,"a\n\nb"\n2,"c\r\nd"\n', 2, 'id,city\n2,"c\r\nd"\n'),
+        (JSON, 'no {\n\n{"id":\u2028 2}\n{"id": 3}\n', 3, '{"id": 3}\n'),
+        (JSON, '{"id":\n 1}\n{"id": 2}', 1, '{"id":\n 1}\n'),
         (JSON, '{"a": {"b": "}"}}', 1, '{"a": {"b": "}"}}\n'),
         (replace(CSV, format=FileFormat.PARQUET), "PAR1", 1, None),
     ],
@@ -60,6 +68,15 @@ def test_rows_are_written_as_the_source_has_them() -> None:
     assert text_of(CSV, columns, rows) == 'id,city\n1,"a,b"\n2,\n'
     assert text_of(replace(CSV, csv=CsvOptions(header=False)), columns, rows) == '1,"a,b",\n2,,\n'
     assert text_of(JSON, columns, rows) == '{"id": 1, "city": "a,b"}\n{"city": null, "id": 2}\n'
+
+
+def test_a_line_break_in_a_row_is_refused_where_a_record_is_a_line() -> None:
+    rows = [{"id": 1, "city": "a"}, {"id": 2, "city": "b\rc"}]
+    assert cut_by_lines(CSV, rows) == "city"
+    assert cut_by_lines(CSV, rows[:1]) is None
+    assert cut_by_lines(MULTILINE, rows) is None
+    assert cut_by_lines(JSON, rows) is None
+    assert len(text_of(JSON, [], rows).splitlines()) == 2
 
 
 @pytest.mark.parametrize("path", ["/data/orders", "s3://bucket/orders/", "../orders", "landing/orders/"])

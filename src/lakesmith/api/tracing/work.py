@@ -22,7 +22,15 @@ from lakesmith.execute.opened import Opened
 from lakesmith.project.definitions import HttpSource, Source, TableDefinition
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.send.values import EventMaker, Occasion
-from lakesmith.sources.event_file import is_packed, keep_event, kept_events, record_of, require_name, text_of
+from lakesmith.sources.event_file import (
+    cut_by_lines,
+    is_packed,
+    keep_event,
+    kept_events,
+    record_of,
+    require_name,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from lakesmith.execute.events import Event
@@ -112,6 +120,11 @@ def _source(opened: Opened, table: str, source: str | None) -> tuple[TableDefini
 
 
 def _text(definition: TableDefinition, source: Source, event: str | EventRows) -> str:
+    if not isinstance(event, str) and (odd := cut_by_lines(source, event)) is not None:
+        what = f"a value of {odd} has a line break, and the files of {source.name} have a record a line"
+        raise UsageError.of(
+            "LS279", what, definition.place, "values without line breaks, or `multiline: true`"
+        )
     text = event if isinstance(event, str) else text_of(source, definition.columns, event)
     if not text.strip() or len(text) > MOST_CHARACTERS:
         expected, found = f"1 to {MOST_CHARACTERS:,} characters", f"{len(text.strip()):,}"
