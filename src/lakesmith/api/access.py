@@ -19,7 +19,7 @@ from lakesmith.api.results import Change, P, R
 from lakesmith.api.words import duration
 from lakesmith.cache import Look
 from lakesmith.catalog.lock import ProjectLock
-from lakesmith.errors import Problem, ProjectError
+from lakesmith.errors import LakesmithError, Problem, ProjectError
 from lakesmith.execute.engine import Engine
 from lakesmith.execute.events import Listener
 from lakesmith.execute.opened import KeptProject, Opened, read_project
@@ -162,6 +162,8 @@ class Access:
         self._handle: SessionHandle | None = None
         self._clones: ReadingSessions | None = None
         self._reads_topics = self._only_reads = False
+        self.is_little = False
+        """Whether the session is for little data, or the last one was."""
         self._starting = Lock()
         self._calls = Calls(self.host.patience)
 
@@ -177,8 +179,13 @@ class Access:
 
     @property
     def lost_spark(self) -> bool:
-        """Whether the session has ended by itself; after ``close`` the next call starts another."""
+        """Whether the session has ended by itself; the next call starts another."""
         return self._handle is not None and not self._handle.is_alive()
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether a session is being started now."""
+        return self._starting.locked()
 
     def opened(self) -> Opened:
         """Reads the project and the lake again. Raises ProjectError with every problem found."""
@@ -202,8 +209,25 @@ class Access:
         return self._look.one()
 
     def do(self, call: Callable[[], T], give_up: GiveUp = finish) -> T:
-        """Makes a call that an interrupt of the caller does not cut in two (see ``calls``)."""
-        return self._calls.do(call, give_up)
+        """Makes a call that an interrupt of the caller does not cut in two (see ``calls``). Raises RunError
+        LS60x in place of what Spark fails with, whatever that is if its JVM has died."""
+        return self._calls.do(lambda: self._explained(call), give_up)
+
+    def _explained(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except LakesmithError:
+            raise
+        except Exception as error:
+            if self._handle is None:
+                raise
+            from lakesmith.spark.jvm.failures import explain_in_session
+
+            secrets = self.project.secrets if self.project else ()
+            found = explain_in_session(error, self._handle.log_path, self.lost_spark, secrets)
+            if found is None:
+                raise
+            raise found from error
 
     def do_in_spark(self, session: SessionHandle, call: Callable[[], T]) -> T:
         """Makes a call that uses Spark: an interrupt cancels its jobs."""
@@ -213,7 +237,7 @@ class Access:
 
             keep_cancelling(session.cancel, ended)
 
-        return self._calls.do(call, cancel)
+        return self.do(call, cancel)
 
     def in_session(self, opened: Opened, little: bool, work: Callable[[SessionHandle], T]) -> T:
         """Does ``work`` in the session, started if need be: an interrupt cancels its jobs."""
@@ -264,7 +288,9 @@ class Access:
 
         with self._starting:
             self._require_writer(reads)
+            self._require_living()
             if self._handle is None:
+                self.is_little = little
                 keep = self._keep(opened, reads) if stays else None
                 with self.host.busy("starting Spark"):
                     self._handle = open_session(opened.project, little, keep, self._given)
@@ -283,10 +309,12 @@ class Access:
 
         with self._starting:
             self._require_writer(reads=False)
+            self._require_living()
             if self._handle is not None and opened.project.has_topics and not self._reads_topics:
                 # The project got its first topic since: a running JVM gets no jars.
                 self._end_session()
             if self._handle is None:
+                self.is_little = little
                 engine = open_engine(opened.lake, lock, tell, little, self._keep(opened), self._given)
                 self._handle = engine.session
                 self._reads_topics = opened.project.has_topics
@@ -321,6 +349,11 @@ class Access:
                 asked_of_jvm(clones.close)
             self._handle.stop()
             self._handle = None
+
+    def _require_living(self) -> None:
+        """Ends a session whose JVM has died. One that was given is its owner's."""
+        if self.lost_spark and self._given is None:
+            self._end_session()
 
     def _require_writer(self, reads: bool) -> None:
         """Ends a session in the JVM of ``up`` that was asked for to read, if now something is written."""

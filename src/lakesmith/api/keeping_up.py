@@ -107,15 +107,21 @@ def up(
 ) -> Up:
     from lakesmith.api.lakehouse import Lakehouse
 
-    def open_lake() -> Lake:
-        return Lakehouse(access.folder, access.target, host=Host(observer.notice, service="up"))
+    def open_lake(lost: Lake | None) -> Lake:
+        lake = Lakehouse(access.folder, access.target, host=Host(observer.notice, service="up"))
+        if isinstance(lost, Lakehouse):
+            lake.access.session(lake.access.opened(), lost.access.is_little)
+        return lake
 
     def engine_of(lake: Lake) -> SessionHandle | None:
         return lake.access.handle if isinstance(lake, Lakehouse) else None
 
+    def is_starting(lake: Lake | None) -> bool:
+        return isinstance(lake, Lakehouse) and lake.access.is_starting
+
     options = UpOptions(access.folder, access.target, *address, pace, certificate_and_key(*tls), page)
     access.opened()
-    return Up(options, observer, open_lake, engine_of)
+    return Up(options, observer, open_lake, engine_of, is_starting)
 
 
 def ui(

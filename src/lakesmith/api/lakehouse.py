@@ -70,7 +70,7 @@ class Lakehouse(Changing, Tracing):
 
     @property
     def lost_spark(self) -> bool:
-        """Whether Spark has ended by itself; after ``close`` the next call starts another one."""
+        """Whether Spark has ended by itself; the next call that needs it starts another one."""
         return self.access.lost_spark
 
     def tables(self, *select: str) -> Mapping[str, tuple[str, ...]]:

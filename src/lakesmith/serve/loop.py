@@ -13,6 +13,7 @@ from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.execute.events import Listener, RunFailed, RunResult, TableFailed, TablePublished
 from lakesmith.execute.maintenance import MaintenanceResult, Slice
 from lakesmith.serve.arrivals import Arrivals, Arrived, ready
+from lakesmith.serve.kept_lake import KeptLake, MayLoseSpark, Opening
 from lakesmith.serve.notices import (
     Batch,
     Besides,
@@ -30,14 +31,7 @@ from lakesmith.serve.notices import (
 )
 from lakesmith.serve.options import Pace
 from lakesmith.serve.orders import Orders
-from lakesmith.serve.retries import (
-    SPARK_IS_LOST,
-    Failing,
-    failed,
-    is_quiet,
-    is_stopped_by_rules,
-    without_parking,
-)
+from lakesmith.serve.retries import Failing, failed, held_back, is_quiet, is_stopped_by_rules, without_parking
 from lakesmith.serve.schedule import (
     MAINTAINED,
     Due,
@@ -53,12 +47,8 @@ from lakesmith.serve.state import LastRun, TableState, moment
 from lakesmith.serve.tables import CHECKS, Tables, Work, eased, next_work
 
 
-class Lake(Protocol):
+class Lake(MayLoseSpark, Protocol):
     """The part of a Lakehouse that the loop uses."""
-
-    @property
-    def lost_spark(self) -> bool:
-        """Whether its Spark has ended by itself."""
 
     def run(self, *select: str, on_event: Listener | None = None) -> RunResult:
         """Refreshes tables."""
@@ -72,27 +62,18 @@ class Lake(Protocol):
     def check(self) -> Checked:
         """Checks the rules of all tables."""
 
-    def close(self) -> None:
-        """Ends Spark."""
 
-
-class Surroundings(Protocol):
+class Surroundings(Opening[Lake], Protocol):
     """The surroundings of the loop: the project's files and folders."""
 
     def read(self) -> Tables:
         """Returns the tables as they are declared now. Raises LakesmithError."""
-
-    def open(self) -> Lake:
-        """Opens a Lakehouse. Raises LakesmithError."""
 
     def tidy(self, result: RunResult) -> None:
         """Cleans up after a run."""
 
     def alert(self, parked: Mapping[str, Problem], listener: Listener) -> None:
         """Sends alerts about parked tables, and about those that are not parked any more."""
-
-    def explain(self, error: Exception) -> Problem:
-        """Returns the problem of an unforeseen error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +100,17 @@ class Loop:
     project_changed: bool = False
     is_running: bool = False
     is_ending: bool = False
-    _lake: Lake | None = None
     _tables: Tables = field(default_factory=lambda: Tables({}))
     _firings: dict[str, Firing] = field(default_factory=dict)
     _maintained: dict[str, Firing] = field(default_factory=dict)
+    _repeated: dict[str, Failing] = field(default_factory=dict)
+    """Maintenance and checks during which Spark was lost."""
     _failing: dict[str, Failing] = field(default_factory=dict)
     _batches: dict[str, Batch] = field(default_factory=dict)
     _rounds: Rounds = field(default_factory=Rounds)
     _doing: Doing = field(init=False)
     _besides: Besides = field(init=False)
+    _kept: KeptLake[Lake] = field(init=False)
     _nothing_runs: Failing | None = None
     _look_at: float = float("-inf")
     _begun: float = float("-inf")
@@ -139,26 +122,33 @@ class Loop:
 
     def __post_init__(self) -> None:
         self._besides = Besides(self.observer)
+        self._kept = KeptLake(self.around, self.observer.notice)
 
     def start(self) -> None:
         """Reads the project and opens the lake. Raises LakesmithError."""
         self._firings = read_firings(self.firings_file)
         self._maintained = read_firings(self._maintained_file)
         self._read()
-        self._lake = self.around.open()
+        self._kept.living()
 
     def close(self) -> None:
         """Ends Spark."""
-        if self._lake is not None:
-            self._lake.close()
+        if self.lake is not None:
+            self.lake.close()
 
     @property
     def lake(self) -> Lake | None:
         """The lake that it runs in now."""
-        return self._lake
+        return self._kept.now
+
+    @property
+    def is_replacing_spark(self) -> bool:
+        """Whether Spark was lost, and another one is started shortly."""
+        return self._kept.is_replaced and not self.is_ending
 
     def look(self) -> None:
         """Does what is due now."""
+        self._kept.replace()
         now = self.clock.monotonic()
         if now < self._begun + self.pace.at_most_every:
             return
@@ -234,7 +224,7 @@ class Loop:
             self._note(work, waiting, result)
 
     def _result(self, work: Work) -> RunResult:
-        lake = self._living_lake()
+        lake = self._kept.living()
         self._doing = Doing(self.board, self._on_outcome, self._besides)
         self.is_running = True
         try:
@@ -269,7 +259,7 @@ class Loop:
                 self._fail(name, problems)
         if result.published:
             self.observer.on_run(result)
-        self._renew_spark([problem for problems in result.failed.values() for problem in problems])
+        self._kept.renew([problem for problems in result.failed.values() for problem in problems])
         self.around.tidy(result)
         self._show_run(result)
         parked = {name: each.problem for name, each in self._failing.items() if each.is_parked}
@@ -279,32 +269,41 @@ class Loop:
             self._maintain_table(due_now, self._slice_lines)
 
     def _slice_lines(self, name: str) -> list[str]:
-        return [line] if (line := slice_in_words(name, self._living_lake().maintain_slice(name))) else []
+        return [line] if (line := slice_in_words(name, self._kept.living().maintain_slice(name))) else []
 
     def _check_lines(self, _name: str) -> list[str]:
-        return checked_in_words(self._living_lake().check())
+        return checked_in_words(self._kept.living().check())
 
-    def _maintain_table(self, name: str, work: Callable[[str], list[str]]) -> None:
-        """Does maintenance of a table. A failure is reported: the table's rows do not depend on it."""
+    def _maintain_table(self, name: str, work: Callable[[str], list[str]]) -> bool:
+        """Does maintenance of a table. A failure is reported: the table's rows do not depend on it. Returns
+        whether Spark was lost meanwhile."""
         self.board.put(doing=f"maintaining {name}")
         self.is_running = True
+        problems: Sequence[Problem] = ()
         try:
             said = work(name)
         except LakesmithError as error:
-            said = [f"{name} was not maintained: {error.problems[0].what}"]
+            problems = error.problems
         except Exception as error:  # noqa: BLE001 - the next batch must come
-            said = [f"{name} was not maintained: {self.around.explain(error).what}"]
+            problems = [self.around.explain(error)]
         finally:
             self.is_running = False
-        for line in said:
+        what = "the rules were not checked" if name == CHECKS else f"{name} was not maintained"
+        for line in [f"{what}: {problems[0].what}"] if problems else said:
             self.observer.notice(line)
+        is_lost = self._kept.renew(problems)
         self._show()
+        return is_lost
 
     def _maintain(self) -> None:
-        """Maintains one table that is due; arrivals come first. A failed table waits for its next time."""
+        """Maintains one table that is due; arrivals come first. A failed table waits for its next time, but
+        is repeated if Spark was lost."""
         schedules = self._tables.maintenance
         self._keep_maintained(known_firings(schedules, self._maintained, self.clock.now()))
-        found = due(schedules, self._maintained, self.clock.now())
+        later = held_back(self._repeated, self.clock.monotonic())
+        found = [
+            each for each in due(schedules, self._maintained, self.clock.now()) if each.table not in later
+        ]
         if not found or self.is_ending:
             return
         gave_way: list[bool] = []
@@ -316,14 +315,26 @@ class Loop:
             return bool(gave_way)
 
         name = found[0].table
-        self._maintain_table(
+        is_lost = self._maintain_table(
             name,
             self._check_lines
             if name == CHECKS
-            else lambda name: maintained_in_words(self._living_lake().maintain(name, give_way=give_way)),
+            else lambda name: maintained_in_words(self._kept.living().maintain(name, give_way=give_way)),
         )
-        if not gave_way:
+        if not gave_way and not self._is_repeated(name, is_lost):
             self._keep_maintained(fired(self._maintained, {name: found[0].at}))
+
+    def _is_repeated(self, name: str, is_lost: bool) -> bool:
+        """Returns whether maintenance is done again before its next time: as batches, but not for ever."""
+        before = self._repeated.pop(name, None)
+        if is_lost:
+            now = self.clock.monotonic()
+            after = failed(before, [Problem("LS604", "Spark was lost")], now)
+            if not after.is_parked:
+                self._repeated[name] = after
+                return True
+            self.observer.notice(f"{name} lost Spark {after.failures} times, and waits for its next time")
+        return False
 
     def _show_run(self, result: RunResult) -> None:
         ended = self.clock.now()
@@ -359,29 +370,8 @@ class Loop:
             self.observer.notice(
                 f"nothing can be run; it is tried again, first in {after.next_try - now:.0f} s"
             )
-        self._renew_spark(problems)
+        self._kept.renew(problems)
         self._show()
-
-    def _living_lake(self) -> Lake:
-        if self._lake is not None and self._lake.lost_spark:
-            self._close_lake("Spark's process has ended by itself; another one is started")
-        if self._lake is None:
-            self._lake = self.around.open()
-        return self._lake
-
-    def _renew_spark(self, problems: Sequence[Problem]) -> None:
-        lost = self._lake is not None and self._lake.lost_spark
-        if lost or any(problem.code in SPARK_IS_LOST for problem in problems):
-            self._close_lake("Spark's process was lost; another one is started for the next batch")
-
-    def _close_lake(self, why: str) -> None:
-        lake, self._lake = self._lake, None
-        self.observer.notice(why)
-        try:
-            if lake is not None:
-                lake.close()
-        except Exception as error:  # noqa: BLE001 - it is gone anyway
-            self.observer.notice(f"it did not end cleanly: {self.around.explain(error).what}")
 
     def _tell_missed(self, found: Sequence[Due], work: Work) -> None:
         for each in found:

@@ -68,13 +68,15 @@ class Abandoned(BaseException):
 
 @dataclass
 class Up:
-    """A service that refreshes a project until it is stopped. ``open_lake`` opens the project; ``engine_of``
-    returns the Spark session of a lake, for commands beside the service."""
+    """A service that refreshes a project until it is stopped. ``open_lake`` opens the project; in place of a
+    lake whose Spark was lost it starts Spark. ``engine_of`` returns the Spark session of a lake, for commands
+    beside the service, and ``is_starting`` whether it starts one."""
 
     options: UpOptions
     observer: Observer
-    open_lake: Callable[[], Lake]
+    open_lake: Callable[[Lake | None], Lake]
     engine_of: Callable[[Lake], SessionHandle | None] = lambda _: None
+    is_starting: Callable[[Lake | None], bool] = lambda _: False
     _alarm: _Alarm = field(default_factory=_Alarm)
     _stops: int = 0
     _loop: Loop | None = None
@@ -175,11 +177,14 @@ class Up:
         from lakesmith.spark.start.resident import socket_of
 
         path = socket_of(project.root, project.target.name, kind="up")
-        return Lender(path, partial(self._lent, loop), self.observer.notice)
+        return Lender(path, partial(self._lent, loop), partial(self._is_starting, loop), self.observer.notice)
 
     def _lent(self, loop: Loop) -> SessionHandle | None:
         lake = loop.lake
         return None if lake is None or lake.lost_spark else self.engine_of(lake)
+
+    def _is_starting(self, loop: Loop) -> bool:
+        return not self._stops and (loop.is_replacing_spark or self.is_starting(loop.lake))
 
     def _notice(self, table: str, arrivals: Arrivals) -> None:
         if table != PROJECT:
@@ -204,7 +209,7 @@ class _Around:
     arrivals: Arrivals
     watcher: Watcher
     topics: TopicWatcher
-    open_lake: Callable[[], Lake]
+    open_lake: Callable[[Lake | None], Lake]
     _opened: Opened | None = None
     _parked: dict[str, Problem] | None = None
 
@@ -218,8 +223,8 @@ class _Around:
         self.topics.watch(topics_of(tables))
         return tables
 
-    def open(self) -> Lake:
-        return self.open_lake()
+    def open(self, lost: Lake | None = None) -> Lake:
+        return self.open_lake(lost)
 
     def tidy(self, result: RunResult) -> None:
         """Removes segments that a published batch has ingested."""

@@ -10,8 +10,7 @@ from datetime import UTC
 from types import MappingProxyType
 from typing import Any, Final
 
-from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     ArrayType,
@@ -35,7 +34,7 @@ from lakesmith.spark.frames.python_time import utc_in_python
 from lakesmith.spark.iceberg.commits import has_own_names, physical
 from lakesmith.spark.iceberg.others import meet
 from lakesmith.spark.iceberg.snapshots import as_published
-from lakesmith.spark.jvm.failures import explain_failure, is_interrupt
+from lakesmith.spark.jvm.failures import FAILURES, explain_failure, is_interrupt
 from lakesmith.spark.query.log_functions import provide
 from lakesmith.spark.read.exact_times import out_of_range
 from lakesmith.spark.start.session import SessionHandle
@@ -155,7 +154,7 @@ def _root_cause_told(session: SessionHandle, secrets: Sequence[str]) -> Iterator
     except (ParseException, AnalysisException) as error:
         said = explain_failure(error, None, secrets).what.removeprefix("Spark failed: ")
         raise UsageError.of("LS244", f"the query is not right: {said}") from error
-    except (Py4JError, PySparkException) as error:
+    except FAILURES as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error
         raise RunError(explain_failure(error, session.log_path, secrets)) from error

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from lakesmith.catalog.family import PROJECT
@@ -31,6 +29,7 @@ from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.iceberg.ddl import create_table
 from lakesmith.spark.iceberg.procedures import expire_all_but, rewrite_data_files
 from lakesmith.spark.iceberg.snapshots import read_version
+from lakesmith.spark.jvm.failures import FAILURES, is_loss
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.validation.gates import CHANGE_NO_ROWS, Metrics, checked
 from lakesmith.spark.validation.rules import add_reasons, rule_reasons
@@ -77,10 +76,13 @@ def _checked(session: SessionHandle, lake: Lake, step: TableStep) -> TableResult
         batch.meet_inputs()
         return TableResult(name, tuple(_results(batch)), snapshot, number)
     except LakesmithError as error:
-        return TableResult(name, (), snapshot, number, problems=error.problems)
-    except (Py4JError, PySparkException) as error:
-        problems = explained(session, lake, batch, error).problems
-        return TableResult(name, (), snapshot, number, problems=problems)
+        found = error
+    except FAILURES as error:
+        found = explained(session, lake, batch, error)
+    if is_loss(found.problems):
+        # None of the tables can be checked in this JVM any more.
+        raise found
+    return TableResult(name, (), snapshot, number, problems=found.problems)
 
 
 def _results(batch: Batch) -> Iterator[RuleResult]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +27,7 @@ from lakesmith.spark.batch.context import Batch, Draft, finish
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.export import write_export
 from lakesmith.spark.iceberg.ddl import drop_columns, rename_columns
-from lakesmith.spark.jvm.failures import explain_failure, is_beaten, is_unanswered
+from lakesmith.spark.jvm.failures import FAILURES, explain_failure, is_beaten, is_unanswered
 from lakesmith.spark.kinds.change_ledger import advance, change_ledger
 from lakesmith.spark.kinds.derive import derive
 from lakesmith.spark.kinds.erase import erase, readmit
@@ -77,9 +78,10 @@ class SparkEngine:
 
     def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
         """Does one batch and publishes it. Raises RunError with the root cause of what fails in Spark."""
-        self.session.enter()
-        spark = self.sessions.of(step, self.lake.project.root)
-        batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)
+        with self._explained():
+            self.session.enter()
+            spark = self.sessions.of(step, self.lake.project.root)
+            batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)
         try:
             batch.meet_inputs()
             altered = _alter_columns(batch)
@@ -104,10 +106,15 @@ class SparkEngine:
 
     def run_export(self, step: ExportStep, folder: str) -> Written:
         """Writes the files of an export. Raises RunError with the root cause of what fails in Spark."""
-        self.session.enter()
-        try:
+        with self._explained():
+            self.session.enter()
             return write_export(self.session.spark, step, folder)
-        except (Py4JError, PySparkException) as error:
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except FAILURES as error:
             secrets = self.lake.project.secrets
             raise RunError(explain_failure(error, Path(self.session.log_path), secrets)) from error
 

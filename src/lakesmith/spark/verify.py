@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
@@ -44,6 +42,7 @@ from lakesmith.spark.frames.comparable import (
 )
 from lakesmith.spark.frames.rounding import agreeing_in_neither, as_it_was, rounded, rounded_elsewhere
 from lakesmith.spark.iceberg.snapshots import column_types, read_version
+from lakesmith.spark.jvm.failures import FAILURES, is_loss
 from lakesmith.spark.query.table_query import query_rows
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.validation.outcome import outcome_of, validated_rows
@@ -67,9 +66,13 @@ def _verified(session: SessionHandle, lake: Lake, step: TableStep) -> Verificati
         batch.meet_inputs()
         return verify_table(batch)
     except LakesmithError as error:
-        return failed(step.name, error)
-    except (Py4JError, PySparkException) as error:
-        return failed(step.name, explained(session, lake, batch, error))
+        found = error
+    except FAILURES as error:
+        found = explained(session, lake, batch, error)
+    if is_loss(found.problems):
+        # None of the tables can be verified in this JVM any more.
+        raise found
+    return failed(step.name, found)
 
 
 _OTHER: Final = "_lakesmith_other"

@@ -191,8 +191,6 @@ def main() -> None:
         with suppress(Empty):
             while (task := tasks.get(timeout=IDLE_SECONDS)) is not None:
                 answering.answer(task)
-                if lake.lost_spark:
-                    break
 
 
 if __name__ == "__main__":

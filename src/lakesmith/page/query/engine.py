@@ -64,6 +64,10 @@ class _Child:
             self.process.wait()
 
 
+class _EndedBefore(Exception):
+    """A process ended before it began with a query."""
+
+
 @dataclass
 class Running:
     """A query or a trace under way. ``cancelled``: somebody asked for its end."""
@@ -134,12 +138,21 @@ class Engine:
             self.running = running = Running(number, task["sql"], seconds or self.seconds())
             if self._is_closed:
                 raise UsageError.of("LS248", "the page ends")
-            child = self._started()
-            child.send({"id": number, **task})
-            return self._awaited(child, running)
+            try:
+                return self._asked(running, task)
+            except _EndedBefore:
+                # It ended just then, as it had been idle.
+                return self._asked(running, task)
+        except _EndedBefore as error:
+            raise _died() from error
         finally:
             self.running = None
             self._lock.release()
+
+    def _asked(self, running: Running, task: Mapping[str, Any]) -> Answer:
+        child = self._started()
+        child.send({"id": running.number, **task})
+        return self._awaited(child, running)
 
     def _started(self) -> _Child:
         if self._child is None or self._child.process.poll() is not None:
@@ -163,15 +176,16 @@ class Engine:
         threading.Thread(target=child.end, args=(_CANCEL_SECONDS,), name="query-ends", daemon=True).start()
 
     def _awaited(self, child: _Child, running: Running) -> Answer:
-        until, ends, is_late, limit = time.monotonic() + _START_SECONDS, 0.0, False, running.seconds
+        until, ends, limit = time.monotonic() + _START_SECONDS, 0.0, running.seconds
+        is_late = has_begun = False
         while True:
             with suppress(queue.Empty):
                 answer = child.answers.get(timeout=0.05)
                 if answer is None:
                     self._child = None
-                    raise _ended(running, limit, is_late) or _died()
+                    raise _ended(running, limit, is_late) or (_died() if has_begun else _EndedBefore())
                 if answer["id"] == running.number and answer.get("running"):
-                    until = time.monotonic() + limit
+                    until, has_begun = time.monotonic() + limit, True
                 elif answer["id"] == running.number:
                     if ends:
                         self._part_with(child)

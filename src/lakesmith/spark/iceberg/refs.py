@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakesmith.catalog.state import MAIN, RECORD_TAG
@@ -17,7 +15,7 @@ from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.commits import JavaTables
-from lakesmith.spark.jvm.failures import explain_failure
+from lakesmith.spark.jvm.failures import FAILURES, explain_failure
 from lakesmith.spark.start.session import SessionHandle
 
 _TRIES: Final = 30
@@ -45,7 +43,7 @@ def explaining(session: SessionHandle, secrets: Sequence[str]) -> Iterator[None]
     except Outdated as moved:
         hint = "nothing of it was changed by this; look at the table and call the command again"
         raise StateError.of("LS511", moved.reason, hint=hint) from moved
-    except (Py4JError, PySparkException) as error:
+    except FAILURES as error:
         raise RunError(explain_failure(error, session.log_path, tuple(secrets))) from error
 
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 
 import errno
 import re
+import traceback
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from lakesmith.catalog import busy
-from lakesmith.errors import LakesmithError, Problem
+from lakesmith.errors import LakesmithError, Problem, RunError
 from lakesmith.redaction import redacted
 from lakesmith.sql.log_functions import ON_WORKERS
 
+FAILURES = (Py4JError, PySparkException, ConnectionError)
+"""What a call in Spark fails with. ConnectionError: nobody listens where the JVM did."""
+_LOST = frozenset({"LS602", "LS604"})
+"""Codes of a JVM that has died."""
 LOG_TAIL_BYTES = 4096
 LONGEST = 600
 
@@ -128,6 +136,34 @@ def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable
         found=said if code == "LS604" else around,
         hint="; ".join(part for part in (hint, log) if part) or None,
     )
+
+
+def explain_in_session(
+    exc: BaseException, log_path: Path, has_ended: bool, secrets: Iterable[str] = ()
+) -> RunError | None:
+    """Returns an error with the root cause of what Spark failed with; None for an exception that Spark has no
+    part in.
+
+    ``has_ended``: whether the JVM's process has ended: then whatever fails in it fails for that (LS604, LS602).
+    """
+    if not has_ended and not isinstance(exc, Py4JError | PySparkException) and not _passed_gateway(exc):
+        return None
+    problem = explain_failure(exc, log_path, secrets)
+    if has_ended and problem.code not in _LOST:
+        code, what, hint = _dead(log_path)
+        problem = replace(problem, code=code, what=what, found=problem.what, hint=hint)
+    return RunError(problem)
+
+
+def _passed_gateway(exc: BaseException) -> bool:
+    """Returns whether an exception was raised where Python talks to the JVM."""
+    frames = traceback.walk_tb(exc.__traceback__)
+    return any(Path(frame.f_code.co_filename).parent.name == "py4j" for frame, _ in frames)
+
+
+def is_loss(problems: Iterable[Problem]) -> bool:
+    """Returns whether something failed because the JVM died: it would not fail in another one."""
+    return any(problem.code == "LS604" for problem in problems)
 
 
 def is_unanswered(exc: BaseException) -> bool:
@@ -257,9 +293,7 @@ def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, st
     if busy.says_busy(text):
         return "LS702", busy.HELD.format(""), busy.WHAT_TO_DO
     if _any(_DEAD, text) or isinstance(exc, ConnectionError) or _NO_ANSWER.search(text):
-        if _any(_NO_MEMORY, _tail(log_path)):
-            return _out_of_memory()
-        return "LS604", "Spark's JVM died", "run again: what was not published is done again"
+        return _dead(log_path)
     if behind := _CLOCK_BEHIND.search(text):
         last = datetime.fromtimestamp(int(behind["last"]) // 1000, UTC)
         return (
@@ -268,6 +302,12 @@ def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, st
             f"set the clock right, or run again after {last:%Y-%m-%d %H:%M:%S} UTC",
         )
     return _otherwise(text)
+
+
+def _dead(log_path: Path | None) -> tuple[str, str, str]:
+    if _any(_NO_MEMORY, _tail(log_path)):
+        return _out_of_memory()
+    return "LS604", "Spark's JVM died", "run again: what was not published is done again"
 
 
 def _otherwise(text: str) -> tuple[str, str, str | None]:

@@ -25,7 +25,7 @@ from lakesmith.execute.maintenance import Measured, Orders, summary_health
 from lakesmith.project.definitions import Maintenance, TableName
 from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.procedures import manifests_of
-from lakesmith.spark.jvm.failures import explain_failure
+from lakesmith.spark.jvm.failures import FAILURES, explain_failure
 from lakesmith.spark.start.session import SessionHandle
 
 T = TypeVar("T")
@@ -52,10 +52,10 @@ class Maintainer:
 
     def explained(self, work: Callable[[], T]) -> T:
         """Returns the result of ``work``. Raises LakesmithError with the root cause, RunStopped."""
-        self.session.enter()
         try:
+            self.session.enter()
             return work()
-        except (Py4JError, PySparkException) as error:
+        except FAILURES as error:
             if self.turns.stop.is_set():
                 raise RunStopped([]) from error
             secrets = self.lake.project.secrets

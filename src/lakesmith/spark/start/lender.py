@@ -43,12 +43,13 @@ _STUCK_LOOKS: Final = 20
 class Lender:
     """Lends what ``session`` returns; it returns None while there is no JVM. A context manager.
 
-    ``patience``: seconds that its end waits for commands that still use the JVM. ``notice`` receives lines
-    for a person.
+    ``is_starting``: whether there will be one shortly, which a command should wait for. ``patience``: seconds
+    that its end waits for commands that still use the JVM. ``notice`` receives lines for a person.
     """
 
     path: Path
     session: Callable[[], SessionHandle | None]
+    is_starting: Callable[[], bool]
     notice: Callable[[str], None]
     patience: float = 10.0
     _borrowers: set[int] = field(default_factory=set)
@@ -89,7 +90,7 @@ class Lender:
             pid, uid = peer_of(connection)
             request = json.loads(read_line(connection))
             handle = self.session() if uid in (None, os.getuid()) else None
-            answer = _answer(handle, request)
+            answer = {"starting": True} if handle is None and self.is_starting() else _answer(handle, request)
             if handle is None or "port" not in answer:
                 connection.sendall(json.dumps(answer).encode() + b"\n")
                 return

@@ -13,6 +13,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,9 @@ from lakesmith.spark.start.session_folder import SessionFolder
 from lakesmith.spark.start.versions import installed_spark
 
 _PATIENCE_SECONDS: Final = 2.0
+_REPLACED_SECONDS: Final = 90.0
+"""How long a JVM that ``up`` is starting is waited for."""
+_ASK_AGAIN_SECONDS: Final = 0.5
 _KEEPER: Final = Path(__file__).with_name("keeper.py")
 _OF_THE_TERMINAL: Final = (
     "_", "CI", "COLORTERM", "COLUMNS", "DISPLAY", "FORCE_COLOR", "LAKESMITH_", "LINES", "NO_COLOR",
@@ -42,6 +46,8 @@ _OF_THE_ENGINE: Final = (
     "PYTHONPATH", "SPARK_", "TZ",
 )  # fmt: skip
 """Beginnings of variables that affect what a JVM reaches, and how it works."""
+_OF_PYSPARK: Final = frozenset({"SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"})
+"""What PySpark sets in a process that has had a session, and in those that such a process starts."""
 STARTS_ITS_OWN: Final = "this command starts its own"
 """Words of the note that a warm JVM does not serve."""
 WHAT_DIFFERS: Final = {
@@ -113,6 +119,7 @@ def parts_of(settings: object, little: bool | None) -> dict[str, str]:
     environment = {
         name: value
         for name, value in os.environ.items()
+        if name not in _OF_PYSPARK
         if (_matters(name) if little is None else name != "_" and not name.startswith(_OF_THE_TERMINAL[1:]))
     }
     parts: dict[str, Any] = {
@@ -144,21 +151,37 @@ def borrow(
     path: Path, parts: Mapping[str, str], more: Mapping[str, Any] = MappingProxyType({})
 ) -> Borrowed | str | None:
     """The warm JVM; or why it does not serve, in words; None if there is no warm JVM."""
+    until = time.monotonic() + _REPLACED_SECONDS
+    while True:
+        if (found := _answered(path, {"want": dict(parts), **more})) is None:
+            return None
+        answer, connection = found
+        if "port" in answer:
+            connection.settimeout(None)
+            gateway = Gateway(answer["port"], answer["secret"], answer["jvm_pid"])
+            return Borrowed(gateway, connection, more.get("tag"))
+        connection.close()
+        if "starting" not in answer or time.monotonic() > until:
+            return _why_not(answer)
+        time.sleep(_ASK_AGAIN_SECONDS)
+
+
+def _answered(path: Path, request: Mapping[str, object]) -> tuple[dict[str, Any], socket.socket] | None:
     connection = _connected(path)
     if connection is None:
         return None
     try:
-        answer = _asked(connection, {"want": dict(parts), **more})
+        return _asked(connection, request), connection
     except (OSError, ValueError):
         connection.close()
         return None
-    if "port" in answer:
-        connection.settimeout(None)
-        gateway = Gateway(answer["port"], answer["secret"], answer["jvm_pid"])
-        return Borrowed(gateway, connection, more.get("tag"))
-    connection.close()
+
+
+def _why_not(answer: Mapping[str, Any]) -> str | None:
     if "none" in answer:
         return None
+    if "starting" in answer:
+        return f"it has been starting for {_REPLACED_SECONDS:.0f} s"
     if "busy" in answer:
         return f"process {answer['busy']} uses it"
     differs = " and ".join(WHAT_DIFFERS.get(name, name) for name in answer["differs"])
