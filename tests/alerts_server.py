@@ -59,12 +59,34 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
+@contextmanager
+def cut_server(answer: bytes = b"") -> Iterator[int]:
+    """A server that reads a request, answers so much, and cuts the connection; yields its port."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection = server.accept()[0]
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+
+
 @dataclass
 class Hook:
-    """A webhook. ``status``: what it answers; ``takes``: how many calls it takes before it is full."""
+    """A webhook. ``status``: what it answers, and ``says``; ``takes``: how many calls it takes before it is
+    full."""
 
     status: int = 200
     takes: int = 1_000_000
+    says: bytes = b""
     calls: list[dict[str, Any]] = field(default_factory=list)
     port: int = 0
 
@@ -85,6 +107,7 @@ def hook_server() -> Iterator[Hook]:
                 hook.calls.append(json.loads(content))
             self.send_response(status)
             self.end_headers()
+            self.wfile.write(hook.says)
 
         def log_message(self, *_: Any) -> None:
             """Says nothing."""

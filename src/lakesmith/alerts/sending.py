@@ -6,13 +6,13 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import unquote
 
 from lakesmith.errors import Problem
+from lakesmith.library_logs import hide, hiding, without
 from lakesmith.project.definitions import Severity
 
 SECONDS: Final = 15.0
@@ -22,6 +22,11 @@ _LONGEST_SUMMARY: Final = 1024
 """Characters that PagerDuty takes as the summary of an incident."""
 _BESIDES: Final = 10
 """Characters between a title and a text, where a service has them in one."""
+_LONGEST_REASON: Final = 400
+_DETAIL: Final = re.compile(r"(?:\w+(?:/\w+)? Exception|Response Details):\s*(?P<text>.+)", re.DOTALL)
+"""How plugins of apprise log an exception, and the answer of a service."""
+_ADDRESS: Final = re.compile(r"<?[\w.]+(?:\([^()]*\))? object at 0x[0-9a-f]+>?:?|^b?(?:''|\"\")$")
+"""What differs each time, and nothing."""
 _MORE: Final = "\n… there is more: lakesmith alerts"
 
 
@@ -103,17 +108,55 @@ def _unsent(sending: _Sending, url: str) -> Unsent | None:
     except ImportError:
         hint = "pip install 'lakesmith[alerts]'"
         return Unsent(_failed(letter, "the package that sends alerts is not installed", hint))
-    with _said(url) as said:
+    parts = _parts(url)
+    hide(each for each in parts if each != url.partition(":")[0])
+    _keep_silent()
+    with hiding(parts):
         service = apprise.Apprise.instantiate(url)
         if service is None:
             hint = f"correct the URL in {letter.variable}: docs/alerts.md has examples"
             return Unsent(_failed(letter, "its URL is not one that apprise understands", hint))
+        reasons = _reasons(service)
         for text in _texts(letter, service):
             if not _notify(apprise, service, text):
-                problem = _failed(letter, "; ".join(said) or "the service did not take it")
-                return Unsent(problem, sending.taken)
+                return Unsent(_failed(letter, _in_words(reasons.texts, parts)), sending.taken)
             sending.taken += 1
     return None
+
+
+class _Reasons(logging.Handler):
+    """Keeps what a service warns of, with the exceptions and the answers that it tells only to who debugs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.levelno >= logging.WARNING:
+            self.texts.append(text)
+        elif found := _DETAIL.match(text):
+            self.texts.append(found["text"])
+
+
+def _reasons(service: Any) -> _Reasons:
+    """Gives a service a logger of its own: it logs from a thread of apprise's."""
+    reasons, service.logger = _Reasons(), logging.Logger("apprise", logging.DEBUG)
+    service.logger.addHandler(reasons)
+    return reasons
+
+
+def _in_words(said: Sequence[str], parts: Sequence[str]) -> str:
+    texts = (_ADDRESS.sub("", " ".join(text.split())).strip() for text in said)
+    found = without("; ".join(dict.fromkeys(filter(None, texts))), parts)
+    return (found if len(found) <= _LONGEST_REASON else f"{found[:_LONGEST_REASON]}…") or "it did not say why"
+
+
+def _keep_silent() -> None:
+    """Keeps Python from printing what apprise logs: the problem has it. Programs have handlers of their own."""
+    log = logging.getLogger("apprise")
+    if not any(isinstance(each, logging.NullHandler) for each in log.handlers):
+        log.addHandler(logging.NullHandler())
 
 
 def _texts(letter: Letter, service: Any) -> Sequence[Text]:
@@ -145,39 +188,10 @@ def _cut(body: str, most: int) -> str:
     return (part.rpartition("\n")[0] or part) + _MORE
 
 
-@contextmanager
-def _said(url: str) -> Iterator[list[str]]:
-    """Yields a list that gets what apprise says in this thread, and logs, without any part of the URL."""
-    said: list[str] = []
-    thread, parts = threading.get_ident(), _parts(url)
-
-    def hide(record: logging.LogRecord) -> bool:
-        if record.thread == thread:
-            record.msg, record.args = _hidden(record.getMessage(), parts), ()
-            said.extend([record.msg] if record.levelno >= logging.WARNING else [])
-        return True
-
-    # Programs have handlers of their own. Without one at all, Python would print it.
-    handler, log = logging.NullHandler(), logging.getLogger("apprise")
-    log.addFilter(hide)
-    log.addHandler(handler)
-    try:
-        yield said
-    finally:
-        log.removeHandler(handler)
-        log.removeFilter(hide)
-
-
 def _parts(url: str) -> list[str]:
     """Returns whatever in a URL may be secret, the longest first."""
     pieces = {piece for text in (url, unquote(url)) for piece in re.split(r"[/?&=:@,\s]+", text)}
     return sorted((each for each in pieces if len(each) >= _SHORTEST_HIDDEN), key=len, reverse=True)
-
-
-def _hidden(text: str, parts: Sequence[str]) -> str:
-    for part in parts:
-        text = text.replace(part, "***")
-    return text
 
 
 def _failed(letter: Letter, found: str, hint: str | None = None) -> Problem:

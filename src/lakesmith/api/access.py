@@ -26,6 +26,7 @@ from lakesmith.execute.opened import KeptProject, Opened, read_project
 from lakesmith.execute.unforeseen import DEBUG, unforeseen
 from lakesmith.journal.acting import Action, acting
 from lakesmith.journal.lines import AUDIT, Journal
+from lakesmith.library_logs import hide
 from lakesmith.project.definitions import STATE_DIR, Project
 from lakesmith.project.files import scratch_folder
 from lakesmith.redaction import redacted
@@ -194,6 +195,7 @@ class Access:
     def _opened(self) -> Opened:
         opened = read_project(self.folder, self.target) if self._kept is None else self._read(self._kept)
         self.project = opened.project
+        hide(self.project.secrets)
         return opened
 
     def _read(self, kept: KeptProject) -> Opened:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from lakesmith.errors import LakesmithError, Problem
+from lakesmith.library_logs import in_own_program
 
 if TYPE_CHECKING:
     from lakesmith.api.access import Access
@@ -29,6 +30,7 @@ _opened: list[Access] = []
 
 def remember(access: Access) -> None:
     """Notes the project of the command: its secrets stay out of logs, and the log is in its folder."""
+    in_own_program()
     _opened[:] = [access]
 
 

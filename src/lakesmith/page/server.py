@@ -117,6 +117,8 @@ class Ui:
                 tls is not None,
                 lambda: name_of(self._project()),
             ),
+            # By the program's own way, without secrets.
+            log_config=None,
             log_level="error",
             access_log=False,
             server_header=False,

@@ -23,6 +23,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from lakesmith.errors import LakesmithError
 from lakesmith.execute.opened import read_project
+from lakesmith.library_logs import hide, in_own_program
 from lakesmith.serve.intake.app import Bucket, Intake, Route
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.intake.segments import Segments
@@ -91,11 +92,13 @@ def intake_of(project: str, sources: tuple[EventSource, ...]) -> Intake:
 
 
 def _route(each: EventSource) -> Route:
+    tokens = tokens_of(each, os.environ)
+    hide(tokens)
     return Route(
         str(each.table.name),
         EventReader(each.table.columns, each.source.event_id),
         Writer(Segments(each.folder), each.source.max_waiting),
-        tokens_of(each, os.environ),
+        tokens,
         each.source.takes_bad,
         None if each.source.max_rate is None else Bucket(each.source.max_rate),
         each.source.max_request,
@@ -108,6 +111,7 @@ async def _serve(
     """Serves until the process is asked to end; returns whether it began."""
     config = uvicorn.Config(
         intake,
+        log_config=None,
         log_level="warning",
         access_log=False,
         lifespan="on",
@@ -150,6 +154,8 @@ def main() -> int:
     options = parser.parse_args()
     try:
         project = read_project(options.project, options.target).project
+        in_own_program()
+        hide(project.secrets)
         intake = intake_of(project.name, event_sources(project))
     except LakesmithError as error:
         _say(IntakeState(problem=str(error)))

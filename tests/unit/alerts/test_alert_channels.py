@@ -1,16 +1,19 @@
 """What channels are sent: incidents that open and resolve, one message for many findings, and no secret."""
 
 import logging
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from apprise.plugins import custom_json, pagerduty
 
 import lakesmith
-from alerts_server import Hook, free_port, hook_server
+from alerts_server import Hook, cut_server, free_port, hook_server, silent_server
 from lakesmith.alerts import alerting, memory, sending
 from lakesmith.alerts.findings import Seen
 from lakesmith.errors import Problem
@@ -151,3 +154,70 @@ def test_a_dead_mail_server_delays_a_run_no_longer_than_allowed(
     (said,) = look(project, Seen((broken(1),)))
     assert time.monotonic() - begun < 4
     assert isinstance(said, AlertFailed) and "s3cr" not in str(said)
+
+
+@contextmanager
+def refusing(how: str) -> Iterator[int]:
+    """Serves a webhook that fails in one way; yields its port."""
+    with hook_server() as hook, silent_server() as silent, cut_server() as cut:
+        hook.status, hook.says = 500, b"channel_is_archived: t0psecret"
+        yield {"500": hook.port, "a hang": silent, "a cut answer": cut, "nobody": free_port()}[how]
+
+
+REASONS = {
+    "500": "error=500.; b'channel_is_archived: ***'",
+    "a hang": "Read timed out",
+    "a cut answer": "Remote end closed connection without response",
+    "nobody": "Connection refused",
+}
+
+
+@pytest.mark.parametrize("how", REASONS)
+def test_a_channel_says_why_it_was_not_notified(
+    project: Project,
+    how: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with refusing(how) as port:
+        monkeypatch.setenv("CHANNEL_URL", f"json://user:s3cr%40tpass@127.0.0.1:{port}/hook/t0psecret")
+        said, again = (look(project, Seen((broken(1),)))[0] for _ in range(2))
+    assert isinstance(said, AlertFailed) and isinstance(again, AlertFailed)
+    assert said.problem.found and REASONS[how] in said.problem.found, said.problem.found
+    assert said.problem == again.problem, "up says each problem once"
+    shown = "\n".join([*said.problem.lines(), *capfd.readouterr(), caplog.text])
+    assert [each for each in SECRETS if each in shown] == []
+
+
+PROGRAM = """
+import logging, threading, sys
+from lakesmith.alerts.sending import Letter, Text, send
+from lakesmith.library_logs import in_own_program
+in_own_program()
+unsent = send([Letter("it", "CHANNEL_URL", Text("title", "body"))], {"CHANNEL_URL": sys.argv[1]}, 1.0)
+print(unsent["it"].problem.found)
+
+def late():
+    logging.getLogger("a.library").warning("Failed to parse headers (url=%s)", sys.argv[1])
+    raise ValueError(f"cannot reach {sys.argv[1]}")
+
+thread = threading.Thread(target=late, name="late")
+thread.start()
+thread.join()
+import time
+time.sleep(5)
+"""
+
+
+def test_no_thread_of_a_program_prints_a_secret(tmp_path: Path) -> None:
+    with silent_server() as port:
+        url = f"json://user:s3cr%40tpass@127.0.0.1:{port}/hook/t0psecret"
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, url], capture_output=True, text=True, check=True, timeout=60
+        )
+    assert "no answer within 1 seconds" in done.stdout
+    assert "Failed to parse headers" in done.stderr and "late has ended by an exception" in done.stderr
+    assert "ValueError: cannot reach" in done.stderr and "Connection error" not in done.stderr
+    assert [each for each in SECRETS if each in done.stdout + done.stderr] == []

@@ -8,12 +8,16 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lakesmith.library_logs import in_own_program
+
 
 def lines_to_page() -> Callable[[Mapping[str, Any]], None]:
     """Returns a function that writes a line of JSON to the standard output, for the page's process to read.
 
-    Threads may share it. What a library prints goes to the standard error from then on, not between lines.
+    Threads may share it. What a library prints goes to the standard error from then on, not between lines,
+    and what it logs without secrets.
     """
+    in_own_program()
     out, lock = os.fdopen(os.dup(1), "w", encoding="utf-8"), threading.Lock()
     os.dup2(2, 1)
 
