@@ -19,6 +19,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from lakesmith.errors import LakesmithError, Problem, UsageError
+from lakesmith.execute.circumstances import circumstance
 from lakesmith.execute.findings import Finding, Kind
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.status import TableStatus
@@ -280,8 +281,12 @@ class Pages:
     async def _unforeseen(self, _request: Request, error: Exception) -> Response:
         """Says so; the server prints the stack trace, without the request."""
         text = "lakesmith failed in a way that was not foreseen: see the terminal of lakesmith ui"
-        problem = Problem("LS900", text, found=type(error).__name__)
-        return self.page("problems.html", {"problems": (problem,)}, "", 500)
+        problem, status = Problem("LS900", text, found=type(error).__name__), 500
+        if (denied := circumstance(error)) is not None:
+            text = f"{denied.what}: see the terminal of lakesmith ui"
+            found = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+            problem, status = Problem(denied.code, text, found=found, hint=denied.hint), 503
+        return self.page("problems.html", {"problems": (problem,)}, "", status)
 
     def _query_seconds(self) -> float:
         project = self.project()

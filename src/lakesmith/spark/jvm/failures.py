@@ -3,9 +3,7 @@ JVM may be dead."""
 
 from __future__ import annotations
 
-import errno
 import re
-import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,6 +15,13 @@ from pyspark.errors import PySparkException
 
 from lakesmith.catalog import busy
 from lakesmith.errors import LakesmithError, Problem, RunError
+from lakesmith.execute.circumstances import (
+    DISK_FULL,
+    NOT_ALLOWED,
+    denied_access,
+    denied_space,
+    passed_gateway,
+)
 from lakesmith.redaction import redacted
 from lakesmith.sql.log_functions import ON_WORKERS
 
@@ -82,15 +87,6 @@ _OWN_LIST_REMOVED = re.compile(r"ManifestLists\.read\b.*\bSnapshotProducer\.comm
 that: Iceberg 1.10 believes the second, removes what it wrote, and needs it when it tries again."""
 _ADDED_MEANWHILE = "Found concurrently added"
 _NO_VARIANT = "UnsupportedOperationException: Not implemented for variant"
-_NO_SPACE = ("No space left on device", "Disk quota exceeded", "database or disk is full")
-_NOT_ALLOWED = (
-    "Permission denied",
-    "Read-only file system",
-    "AccessDeniedException",
-    "AccessControlException",
-    "Mkdirs failed to create",
-    "attempt to write a readonly database",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +142,13 @@ def explain_in_session(
 
     ``has_ended``: whether the JVM's process has ended: then whatever fails in it fails for that (LS604, LS602).
     """
-    if not has_ended and not isinstance(exc, Py4JError | PySparkException) and not _passed_gateway(exc):
+    if not has_ended and not isinstance(exc, Py4JError | PySparkException) and not passed_gateway(exc):
         return None
     problem = explain_failure(exc, log_path, secrets)
     if has_ended and problem.code not in _LOST:
         code, what, hint = _dead(log_path)
         problem = replace(problem, code=code, what=what, found=problem.what, hint=hint)
     return RunError(problem)
-
-
-def _passed_gateway(exc: BaseException) -> bool:
-    """Returns whether an exception was raised where Python talks to the JVM."""
-    frames = traceback.walk_tb(exc.__traceback__)
-    return any(Path(frame.f_code.co_filename).parent.name == "py4j" for frame, _ in frames)
 
 
 def is_loss(problems: Iterable[Problem]) -> bool:
@@ -280,16 +270,12 @@ def _adds(outer: Cause, root: Cause) -> bool:
 
 def _kind(exc: BaseException, text: str, log_path: Path | None) -> tuple[str, str, str | None]:
     number = getattr(exc, "errno", None)
-    if _any(_NO_SPACE, text) or number in (errno.ENOSPC, errno.EDQUOT):
-        return "LS603", "the disk is full", "free space, or move the warehouse or TMPDIR to a larger disk"
+    if denied_space(text, number):
+        return DISK_FULL.code, DISK_FULL.what, DISK_FULL.hint
     if _any(_NO_MEMORY, text):
         return _out_of_memory()
-    if _any(_NOT_ALLOWED, text) or number in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return (
-            "LS605",
-            "a file or folder may not be read or written",
-            "check its owner, permissions and mount",
-        )
+    if denied_access(text, number):
+        return NOT_ALLOWED.code, NOT_ALLOWED.what, NOT_ALLOWED.hint
     if busy.says_busy(text):
         return "LS702", busy.HELD.format(""), busy.WHAT_TO_DO
     if _any(_DEAD, text) or isinstance(exc, ConnectionError) or _NO_ANSWER.search(text):
