@@ -15,6 +15,8 @@ from test_beside_up import asked, kept
 from test_planning_beside_up import COMPUTED
 from test_warm import Shop, _is_java_of
 
+from lakesmith.api.lakehouse import Lakehouse
+from lakesmith.spark.start.lender import Lender
 from page_server import Served, served
 
 CHECKED = """
@@ -116,3 +118,32 @@ def test_a_query_whose_jvm_dies_is_answered_plainly(shop: Shop) -> None:
         os.kill(shop.jvm(), signal.SIGKILL)
         assert "LS604" in found.result(60)
         assert '<td class="n">2</td>' in page.post("/query", sql=COUNT).text and len(jvms(shop)) == 1
+
+
+def test_a_command_does_not_wait_for_a_jvm_that_hangs(shop: Shop) -> None:
+    shop.land(1, 2)
+    with kept(shop):
+        wait_until(lambda: shop.has(2), "up has taken the file", 120)
+        jvm = shop.jvm()
+        os.kill(jvm, signal.SIGSTOP)
+        try:
+            said = asked(shop)
+            assert "this command starts its own: it does not answer" in said
+            assert "rows 2 in" in said and f"in {jvm}" not in said, said
+        finally:
+            os.kill(jvm, signal.SIGCONT)
+        assert f"rows 2 in {jvm}" in asked(shop)
+
+
+def test_a_jvm_that_answers_no_more_is_killed(shop: Shop, tmp_path: Path) -> None:
+    said: list[str] = []
+    with Lakehouse(shop.root) as lake:
+        session = lake.access.session(lake.access.opened(), little=True)
+        with Lender(tmp_path / "sock", lambda: lake.access.handle, lambda: False, said.append, silence=3.0):
+            time.sleep(8)
+            assert session.is_alive() and not said
+            os.kill(session.jvm_pid, signal.SIGSTOP)
+            wait_until(lambda: not session.is_alive(), "it is killed", 60)
+        assert lake.lost_spark and said == ["Spark has not answered for 3 s: the engine is replaced"]
+        shop.land(1, 2)
+        assert lake.run().exit_code == 0 and not lake.lost_spark, "the next call has another one"

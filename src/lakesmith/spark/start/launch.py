@@ -257,6 +257,25 @@ def connect_to(reached: Gateway) -> JavaGateway:
     return gateway
 
 
+def answers(reached: Gateway, seconds: float) -> bool:
+    """Returns whether a JVM answers in time. A stopped one takes connections all the same, and PySpark would
+    wait for ever."""
+    from py4j.java_gateway import GatewayParameters
+    from py4j.protocol import Py4JError
+
+    parameters = GatewayParameters(
+        port=reached.port, auth_token=reached.secret, auto_convert=True, read_timeout=seconds
+    )
+    gateway = JavaGateway(gateway_parameters=parameters)
+    try:
+        gateway.jvm.java.lang.System.nanoTime()
+    except (Py4JError, OSError):
+        return False
+    finally:
+        gateway.close()
+    return True
+
+
 def properties_text(conf: Mapping[str, str]) -> str:
     """`conf` as a Java properties file, every character that means something there escaped."""
     return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in sorted(conf.items()))

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from lakesmith.spark.start.keeper import differing, kill, listening, peer_of, read_line
+from lakesmith.spark.start.launch import answers
 
 if TYPE_CHECKING:
     from lakesmith.spark.start.attempts import SessionHandle
@@ -33,6 +34,8 @@ _POLL_SECONDS: Final = 0.05
 _CANCEL_SECONDS: Final = 0.5
 _CANCELS: Final = 120
 """How often the jobs of a command that died are cancelled. Planning ends before that."""
+_LISTEN_SECONDS: Final = 20.0
+"""How often the JVM is asked whether it answers."""
 _LOOKS: Final = 10
 """How often one looks for tasks that go on after the command that wanted them, at least."""
 _STUCK_LOOKS: Final = 20
@@ -43,7 +46,8 @@ _STUCK_LOOKS: Final = 20
 class Lender:
     """Lends what ``session`` returns; it returns None while there is no JVM. A context manager.
 
-    ``is_starting``: whether there will be one shortly, which a command should wait for. ``patience``: seconds
+    A JVM that does not answer for ``silence`` seconds, though its process is there, is killed: nothing that
+    is done in it ends any more. ``is_starting``: whether there will be one shortly, which a command should wait for. ``patience``: seconds
     that its end waits for commands that still use the JVM. ``notice`` receives lines for a person.
     """
 
@@ -52,17 +56,21 @@ class Lender:
     is_starting: Callable[[], bool]
     notice: Callable[[str], None]
     patience: float = 10.0
+    silence: float = 180.0
     _borrowers: set[int] = field(default_factory=set)
     _server: socket.socket | None = None
+    _is_over: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Lender:
         with suppress(OSError):
             # Without it, commands start a JVM of their own.
             self._server = listening(self.path)
             threading.Thread(target=self._serve, args=(self._server,), name="lender", daemon=True).start()
+        threading.Thread(target=self._listen, name="lender-listens", daemon=True).start()
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self._is_over.set()
         if self._server is None:
             return
         self.path.unlink(missing_ok=True)
@@ -75,6 +83,16 @@ class Lender:
         until = time.monotonic() + self.patience
         while self._borrowers and time.monotonic() < until:
             time.sleep(_POLL_SECONDS)
+
+    def _listen(self) -> None:
+        """Kills a JVM that does not answer any more."""
+        while not self._is_over.wait(min(_LISTEN_SECONDS, self.silence)):
+            handle = self.session()
+            if handle is None or handle.lent is None or answers(handle.lent.gateway, self.silence):
+                continue
+            if handle.is_alive() and not self._is_over.is_set():
+                self.notice(f"Spark has not answered for {self.silence:.0f} s: the engine is replaced")
+                kill(handle.jvm_pid)
 
     def _serve(self, server: socket.socket) -> None:
         while True:

@@ -18,7 +18,14 @@ from lakesmith.spark.start.class_archive import Archive, archive_for, usable, wh
 from lakesmith.spark.start.jars import cache_folder, jars_folder, spark_home
 from lakesmith.spark.start.keeper import is_running
 from lakesmith.spark.start.launch import LaunchError
-from lakesmith.spark.start.resident import STARTS_ITS_OWN, KeepWarm, borrow, borrow_from_up, parts_of
+from lakesmith.spark.start.resident import (
+    STARTS_ITS_OWN,
+    Borrowed,
+    KeepWarm,
+    borrow,
+    borrow_from_up,
+    parts_of,
+)
 from lakesmith.spark.start.settings import SessionSettings, launch_plan, local_catalog_conf, session_conf
 from lakesmith.spark.start.train_archive import train_in_background
 from lakesmith.spark.start.versions import installed_pair, installed_spark, untested
@@ -113,23 +120,22 @@ def kept_settings(settings: SessionSettings) -> list[object]:
 def _lent(settings: SessionSettings, keep: KeepWarm, parts: Mapping[str, str]) -> SessionHandle | str | None:
     """A session in the JVM of a running ``up``; else as ``_warm``."""
     found = None if keep.up is None else borrow_from_up(keep.up, parts, settings.little, keep.reads)
-    if found is None or isinstance(found, str):
-        return found and f"lakesmith up has an engine, and {STARTS_ITS_OWN}: {found}"
-    try:
-        return over_borrowed(found, settings.log_path)
-    except LaunchError as error:
-        return str(error)
+    return _over(found, settings, f"lakesmith up has an engine, and {STARTS_ITS_OWN}: ")
 
 
 def _warm(settings: SessionSettings, keep: KeepWarm, parts: Mapping[str, str]) -> SessionHandle | str | None:
     """A session over the JVM that was kept, or why there is not one, in words; None where none was kept."""
-    found = borrow(keep.path, parts)
+    return _over(borrow(keep.path, parts), settings, f"there is a warm engine, and {STARTS_ITS_OWN}: ")
+
+
+def _over(found: Borrowed | str | None, settings: SessionSettings, note: str) -> SessionHandle | str | None:
+    """A session over what was borrowed; or why there is none, after ``note``; None where there was nothing."""
     if found is None or isinstance(found, str):
-        return found and f"there is a warm engine, and {STARTS_ITS_OWN}: {found}"
+        return found and note + found
     try:
         return over_borrowed(found, settings.log_path)
     except LaunchError as error:
-        return str(error)
+        return f"{note}{error}"
 
 
 def _left(handle: SessionHandle, keep: KeepWarm, parts: Mapping[str, str]) -> bool:
