@@ -23,8 +23,8 @@ class NoAvroType(ValueError):
     """A part of a schema without a Spark type; the message names the part."""
 
 
-class ContainsItself(NoAvroType):
-    """A record that contains itself."""
+class NoSparkType(NoAvroType):
+    """A part of a valid schema for which Spark has no type: a record that contains itself, for one."""
 
 
 class AvroTypes:
@@ -111,6 +111,10 @@ class AvroTypes:
         """Returns the type of a union of null and several ``members``, or of none."""
         raise NoAvroType(f"the union {json.dumps(schema)}")
 
+    def decimal(self, schema: Mapping[str, Any]) -> SqlType:
+        """Returns the type of decimals."""
+        return SqlType(text=f"decimal({part_of(schema, 'precision')},{schema.get('scale', 0)})")
+
     def _union(self, schema: list[Any]) -> SqlType:
         members = [part for part in schema if part != "null"]
         return self.of(members[0]) if len(members) == 1 else self.union(schema, members)
@@ -120,7 +124,7 @@ class AvroTypes:
         if kind in ("record", "enum", "fixed"):
             return self._name(schema, kind, logical)
         if logical == "decimal" and kind == "bytes":
-            return _decimal(schema)
+            return self.decimal(schema)
         if kind == "array":
             return composed("array", [("element", self.of(part_of(schema, "items")))])
         if kind == "map":
@@ -136,7 +140,7 @@ class AvroTypes:
         if kind == "record":
             found = self._record(_of_kind(schema, "fields", list, "list"))
         elif logical == "decimal" and kind == "fixed":
-            found = _decimal(schema)
+            found = self.decimal(schema)
         else:
             found = SqlType(text="string" if kind == "enum" else "binary")
         self._named.update(dict.fromkeys(names, found))
@@ -148,7 +152,7 @@ class AvroTypes:
         for field in fields:
             try:
                 parts.append((text_of(field, "name"), self.of(part_of(field, "type"))))
-            except ContainsItself as error:
+            except NoSparkType as error:
                 failures.append(error)
         if failures:
             raise failures[0]
@@ -209,9 +213,5 @@ def _plain_literal(kind: str, logical: Any, value: Any) -> str:
     return str(whole)
 
 
-def _decimal(schema: Mapping[str, Any]) -> SqlType:
-    return SqlType(text=f"decimal({part_of(schema, 'precision')},{schema.get('scale', 0)})")
-
-
 def _recursive(name: str) -> SqlType:
-    raise ContainsItself(f"{name}, which contains itself")
+    raise NoSparkType(f"{name}, which contains itself")

@@ -9,9 +9,6 @@ from urllib.parse import unquote
 from lakesmith.project.definitions import CsvOptions
 from lakesmith.sources.model import FileIdentity
 
-NANOS: Final = {"timestamp_ns": "timestamp", "timestamp_ntz_ns": "timestamp_ntz"}
-"""Types of files that Spark lacks and reads as a number of nanoseconds, each with the table's type."""
-
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -34,7 +31,7 @@ USUAL: Final = Layout()
 class FileShape:
     """The columns of a file, in the file's order.
 
-    ``types`` are Spark SQL types (or one of ``NANOS``), None if the format has none (CSV) or Spark has none
+    ``types`` are Spark SQL types (or of ``sources.file_types``), None if the format has none (CSV) or Spark has none
     for it; those columns are in ``unreadable``, with the format's types. A file without a header and a JSON
     file have no columns here. ``empty``: there is not one row in it (no byte, only blank lines, only a
     header). ``together``: None for a file, whose columns are in each of its rows. For records that name their

@@ -14,7 +14,7 @@ from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.project.definitions import ADDED_COLUMNS, Column, TableDefinition
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed, parse_type, precision_and_scale
 from lakesmith.sources.columns.fields import FieldPath, dotted, paired
-from lakesmith.sources.shape import NANOS
+from lakesmith.sources.file_types import usual_type
 
 _WIDENINGS: Final = {("int", "bigint"), ("float", "double")}
 
@@ -121,7 +121,7 @@ def _clash(names: Sequence[str]) -> bool:
 
 
 def _plain(kind: SqlType) -> str:
-    return kind.text.replace(" ", "").lower()
+    return usual_type(kind).text.replace(" ", "").lower()
 
 
 def _widens(old: str, new: str) -> bool:
@@ -133,7 +133,7 @@ def _widens(old: str, new: str) -> bool:
 
 _Parts = list[tuple[str, SqlType]]
 
-_IN_A_TABLE: Final = {"tinyint": "int", "smallint": "int", "void": "string", **NANOS}
+_IN_A_TABLE: Final = {"tinyint": "int", "smallint": "int", "void": "string"}
 """Types that files have and a table has not."""
 
 
@@ -164,7 +164,7 @@ def widened(ours: SqlType, theirs: SqlType) -> SqlType:
     """Returns ``ours`` with each type in it as wide as in ``theirs``, where metadata alone can widen it."""
     if not ours.outer or ours.outer != theirs.outer:
         is_nested = ours.outer or theirs.outer
-        return ours if is_nested or not type_changes(ours.text, theirs.text) else theirs
+        return ours if is_nested or not type_changes(ours.text, theirs.text) else usual_type(theirs)
     pairs = paired(ours, theirs) if ours.outer == "struct" else {part: part for part, _ in ours.parts}
     kinds, fixed = dict(theirs.parts), "key" if ours.outer == "map" else None
     return _with(
@@ -239,7 +239,7 @@ def _in_a_table(kind: SqlType) -> SqlType:
     if kind.outer:
         typed = [(name, part) for name, part in kind.parts if kind.outer != "struct" or not part.is_typeless]
         return _with(kind, [(name, _in_a_table(part)) for name, part in typed or kind.parts])
-    plain = kind.text.partition(" collate ")[0]
+    plain = usual_type(kind).text.partition(" collate ")[0]
     instead = _IN_A_TABLE.get(plain.lower(), plain)
     return kind if instead == kind.text else SqlType(text=instead)
 
@@ -247,6 +247,7 @@ def _in_a_table(kind: SqlType) -> SqlType:
 def _wider(one: SqlType, other: SqlType) -> SqlType:
     if one.is_typeless or other.is_typeless:
         return other if one.is_typeless else one
+    one, other = usual_type(one), usual_type(other)
     if type_changes(one.text, other.text):
         return _in_a_table(other)
     return _decimal_of_both(one, other) or _in_a_table(one)

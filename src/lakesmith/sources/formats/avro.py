@@ -6,12 +6,13 @@ Format: https://avro.apache.org/docs/1.12.0/specification/#object-container-file
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar
 
 from lakesmith.catalog.avro_container import NotAvro, read_entries, read_long
-from lakesmith.project.avro_types import AvroTypes, ContainsItself, part_of, text_of
-from lakesmith.project.spark_types import SqlType, composed
+from lakesmith.project.avro_types import AvroTypes, NoSparkType, part_of, text_of
+from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed
+from lakesmith.sources.file_types import wide_decimal
 from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
 
@@ -27,13 +28,11 @@ def read_avro_shape(path: LandingFile) -> FileShape:
         if path.stat().st_size == 0:
             return FileShape(empty=True)
         try:
-            columns, types = _fields(_schema(file))
+            columns, types, unreadable = _fields(_schema(file))
         except NotAvro as error:
             raise _damaged(error.found) from error
         empty = not file.read(1)
     check_names(columns)
-    pairs = zip(columns, types, strict=True)
-    unreadable = tuple((name, "a record that contains itself") for name, type_ in pairs if type_ is None)
     return FileShape(columns, types, empty, unreadable)
 
 
@@ -74,14 +73,23 @@ def _schema(file: BinaryIO) -> Any:
 
 
 class _FileTypes(AvroTypes):
-    """The type as Spark reads it; there are more than a column can be declared as."""
+    """The type as a file has it; there are more than a column can be declared as."""
 
     simple: ClassVar = {**AvroTypes.simple, "null": "void"}
     logical: ClassVar = {
         **AvroTypes.logical,
+        ("long", "timestamp-millis"): "timestamp_ms",
+        ("long", "local-timestamp-millis"): "timestamp_ntz_ms",
         ("long", "timestamp-nanos"): "timestamp_ns",
         ("long", "local-timestamp-nanos"): "timestamp_ntz_ns",
     }
+
+    def decimal(self, schema: Mapping[str, Any]) -> SqlType:
+        """No writer is kept from writing more digits than the schema says."""
+        precision, scale = int(part_of(schema, "precision")), int(schema.get("scale", 0))
+        if precision > MAX_PRECISION:
+            raise NoSparkType(f"decimal({precision},{scale})")
+        return SqlType(text=wide_decimal(precision, scale))
 
     def union(self, schema: Sequence[Any], members: Sequence[Any]) -> SqlType:
         """Int with long, float with double widen; others become a struct of members."""
@@ -93,23 +101,24 @@ class _FileTypes(AvroTypes):
         return composed("struct", [(f"member{number}", kind) for number, kind in enumerate(kinds)])
 
 
-def _fields(schema: Any) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
-    """The names and types of its fields; None for a record that contains itself. Raises NotAvro."""
+def _fields(schema: Any) -> tuple[tuple[str, ...], tuple[str | None, ...], tuple[tuple[str, str], ...]]:
+    """The names and types of its fields, and those without one of Spark's types. Raises NotAvro."""
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise NotAvro(f"a schema that is not a record: {json.dumps(schema)[:60]}")
+    types: dict[str, str | None] = {}
+    unreadable = []
     try:
-        types = _FileTypes(schema)
+        known = _FileTypes(schema)
         columns = tuple(text_of(field, "name") for field in schema["fields"])
-        return columns, tuple(_type(types, field) for field in schema["fields"])
+        for name, field in zip(columns, schema["fields"], strict=True):
+            try:
+                types[name] = known.of(part_of(field, "type")).text
+            except NoSparkType as error:
+                types[name] = None
+                unreadable.append((name, str(error)))
     except (KeyError, TypeError, ValueError) as error:
         raise NotAvro(f"a schema that is not Avro: {error!r}") from error
-
-
-def _type(types: AvroTypes, field: dict[str, Any]) -> str | None:
-    try:
-        return types.of(part_of(field, "type")).text
-    except ContainsItself:
-        return None
+    return columns, tuple(types[name] for name in columns), tuple(unreadable)
 
 
 def _damaged(found: str) -> UnreadableFile:

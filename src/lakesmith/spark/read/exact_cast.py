@@ -16,7 +16,9 @@ from lakesmith.project.spark_types import SqlType, precision_and_scale
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import FieldPath, paired
 from lakesmith.sources.columns.types import type_changes
-from lakesmith.spark.read import nanoseconds as nanos
+from lakesmith.sources.file_types import file_type, has_file_type
+from lakesmith.spark.frames.sql_text import any_of
+from lakesmith.spark.read import file_values
 from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, inexact_from_text
 from lakesmith.spark.read.exact_times import ambiguous, local_of, out_of_range, to_instant
 
@@ -24,6 +26,7 @@ _INFINITE = "abs({}) = float('Infinity')"
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _WITH_DIGITS = ("timestamp", "timestamp_ntz")
 _TIMES = ("date", *_WITH_DIGITS)
+_KEY_TWICE = "a key is given twice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Misfit:
 
     ``wrong`` is SQL that is true in a row where a value is not of the type; ``inexact`` where it is one
     except for digits that the type does not hold (None: not possible). ``found`` is SQL of the first such
-    value's text; empty where the bytes are not text.
+    value's text; empty where the bytes are not text. ``why``: the cause, if it does not show in the text.
     """
 
     path: FieldPath
@@ -41,6 +44,7 @@ class Misfit:
     wrong: str
     inexact: str | None
     found: str
+    why: str = ""
 
     @property
     def either(self) -> str:
@@ -95,6 +99,8 @@ class Casts:
             yield from self._inside(read, found, declared, path, depth)
 
     def _always_fits(self, found: SqlType, declared: SqlType) -> bool:
+        if has_file_type(found) or _has_map(found):
+            return False
         if any(
             kind.text == "string" or kind.text in _TIMES for kind in (*found.leaves(), *declared.leaves())
         ):
@@ -115,9 +121,9 @@ class Casts:
                 yield replace(
                     one, wrong=f"exists({items}, {each} -> {one.wrong})", inexact=inexact, found=first
                 )
-        if declared.outer == "map" and not _same(found.parts[0][1], declared.parts[0][1]):
+        if declared.outer == "map":
             keys = f"filter({self._keys(read, found, declared, depth)}, kept -> kept IS NOT NULL)"
-            yield Misfit(path, declared.text, _any_twice(keys), None, _text(read, found))
+            yield Misfit(path, declared.text, _any_twice(keys), None, _text(read, found), _KEY_TWICE)
 
     def _converted(self, read: str, found: SqlType, declared: SqlType, depth: int) -> str:
         if _same(found, declared):
@@ -157,8 +163,6 @@ class Casts:
         keys = self._keys(read, found, declared, depth)
         values = self._each(f"map_values({read})", found.parts[1][1], declared.parts[1][1], depth)
         made = f"map_from_arrays({keys}, {values})"
-        if _same(found.parts[0][1], declared.parts[0][1]):
-            return made
         return f"IF(exists({keys}, kept -> kept IS NULL) OR {_any_twice(keys)}, NULL, {made})"
 
     def _keys(self, read: str, found: SqlType, declared: SqlType, depth: int) -> str:
@@ -173,10 +177,9 @@ class Casts:
 
     def _leaf(self, read: str, found: SqlType, declared: SqlType) -> str:
         from_type, kind = found.text, declared.text
-        if nanos.is_nanos(found):
-            value, micros = nanos.micros(read, found), nanos.in_micros(found)
-            whole = nanos.text(read, found) if kind == "string" else self._leaf(value, micros, declared)
-            return value if _same(micros, declared) else whole
+        if file_type(found):
+            value, usual = file_values.seen(read, found, declared)
+            return value if _same(usual, declared) else self._leaf(value, usual, declared)
         if from_type == "string" and not declared.outer:
             return exact_from_text(read, kind, self._formats)
         if self._is_local(from_type, kind):
@@ -186,9 +189,17 @@ class Casts:
         )
 
     def _wrong(self, read: str, value: str, found: SqlType, declared: SqlType) -> str:
-        from_type, kind = found.text, declared.text
-        if nanos.is_nanos(found):
-            return self._wrong_of_nanos(read, value, found, declared)
+        if not file_type(found):
+            return f"{read} IS NOT NULL AND ({self._lost(read, value, found.text, declared.text)})"
+        made, usual = file_values.seen(read, found, declared)
+        lost = self._lost(made, value, usual.text, declared.text)
+        digits = file_values.inexact(read, found, declared)
+        if digits and declared.text not in _WITH_DIGITS:
+            lost = f"{lost} OR {digits}"
+        return f"{read} IS NOT NULL AND ({lost})"
+
+    def _lost(self, read: str, value: str, from_type: str, kind: str) -> str:
+        """SQL that is true if ``value`` is not the value ``read``, which is not NULL."""
         lost = f"{value} IS NULL"
         if kind == "float" and _is_number(from_type):
             lost = f"{lost} OR ({_INFINITE.format(value)} AND {_differs(read, value, from_type)})"
@@ -203,20 +214,16 @@ class Casts:
             lost = f"{lost} OR {_differs(read, value, from_type)}"
         if (beyond := out_of_range(value, kind)) is not None:
             lost = f"{lost} OR {beyond}"
-        return f"{read} IS NOT NULL AND ({lost})"
-
-    def _wrong_of_nanos(self, read: str, value: str, found: SqlType, declared: SqlType) -> str:
-        micros, kind = nanos.in_micros(found), declared.text
-        if _same(micros, declared):
-            return "false"
-        within = self._wrong(nanos.micros(read, found), value, micros, declared)
-        return within if kind in ("string", *_WITH_DIGITS) else f"({within}) OR {nanos.inexact(read)}"
+        return lost
 
     def _inexact(self, read: str, value: str, found: SqlType, declared: SqlType) -> str | None:
         """SQL that is true if the declared type holds the value without all of its digits; or None."""
         from_type, kind = found.text, declared.text
-        if nanos.is_nanos(found):
-            return nanos.inexact(read) if kind in _WITH_DIGITS else None
+        if file_type(found):
+            made, usual = file_values.seen(read, found, declared)
+            digits = file_values.inexact(read, found, declared) if kind in _WITH_DIGITS else None
+            tests = [test for test in (digits, self._inexact(made, value, usual, declared)) if test]
+            return any_of(tests) if tests else None
         if from_type == "string" and not declared.outer:
             return inexact_from_text(read, kind, self._formats)
         if self._is_local(from_type, kind):
@@ -232,6 +239,10 @@ def _members(found: SqlType, declared: SqlType) -> Sequence[tuple[str, SqlType]]
     names = [f"member{number}" for number, _ in enumerate(found.parts)]
     is_union = found.outer == "struct" and [name for name, _ in found.parts] == names
     return found.parts if is_union and declared.outer != "struct" else ()
+
+
+def _has_map(kind: SqlType) -> bool:
+    return kind.outer == "map" or any(_has_map(part) for _, part in kind.parts)
 
 
 def _any_twice(items: str) -> str:
@@ -287,7 +298,7 @@ def _as_ntz(read: str, from_type: str) -> str:
 
 
 def _text(read: str, found: SqlType) -> str:
-    if nanos.is_nanos(found):
-        return nanos.text(read, found)
+    if file_type(found):
+        return file_values.text(read, found)
     text = f"to_json({read})" if found.outer else f"CAST({read} AS STRING)"
     return f"make_valid_utf8({text})" if found.text == "binary" else text

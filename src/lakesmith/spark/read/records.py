@@ -154,6 +154,13 @@ def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> Spark
     return clone
 
 
+def row_by_row(scan: RecordScan) -> RecordScan:
+    """Returns a scan that reads Parquet by Spark's row reader, which knows what the vectorised one refuses."""
+    session = scan_session(scan.session, scan.portion)
+    session.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
+    return replace(scan, session=session)
+
+
 def owned_by(spark: SparkSession, frame: DataFrame) -> DataFrame:
     """Returns the same rows as a frame of ``spark``. Its scans keep their session's settings."""
     jvm = spark._jvm

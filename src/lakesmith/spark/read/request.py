@@ -17,8 +17,8 @@ from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import FieldPath
 from lakesmith.sources.columns.names import Spellings
 from lakesmith.sources.columns.reading import ReadGroup, SourceRead
+from lakesmith.sources.file_types import read_as
 from lakesmith.spark.frames.sql_text import any_of, case, in_regex, not_null, sql_type
-from lakesmith.spark.read.nanoseconds import read_as
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

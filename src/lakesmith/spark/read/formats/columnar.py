@@ -16,11 +16,11 @@ from lakesmith.project.spark_types import SqlType, parse_type
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import dotted
 from lakesmith.sources.columns.reading import ReadGroup
+from lakesmith.sources.file_types import has_file_type, needs_row_reader, read_as
 from lakesmith.spark.frames.exact_json import exact_json
 from lakesmith.spark.frames.sql_text import any_of, case, sql_type
 from lakesmith.spark.read.exact_cast import Casts, Misfit
 from lakesmith.spark.read.exact_text import reason
-from lakesmith.spark.read.nanoseconds import has_nanos, read_as
 from lakesmith.spark.read.records import (
     METADATA,
     RecordScan,
@@ -28,6 +28,7 @@ from lakesmith.spark.read.records import (
     owned_by,
     read_portions,
     record_number,
+    row_by_row,
 )
 from lakesmith.spark.read.request import (
     PROVENANCE,
@@ -99,7 +100,7 @@ def _group_rows(scan: RecordScan, group: ReadGroup, has_row_index: bool) -> Data
 def _type_in_file(group: ReadGroup, index: int) -> SqlType | None:
     """The column's type where that is another than Spark reads it as."""
     kind = parse_type(group.file_types[index]) if group.file_types else None
-    return kind if kind and has_nanos(kind) else None
+    return kind if kind and has_file_type(kind) else None
 
 
 def _provenance(scan: RecordScan, group: ReadGroup, facts: str, number: str) -> tuple[str, ...]:
@@ -111,6 +112,12 @@ def _provenance(scan: RecordScan, group: ReadGroup, facts: str, number: str) -> 
 def _load(scan: RecordScan, group: ReadGroup) -> DataFrame:
     if scan.request.records is not None:
         return owned_by(scan.session, scan.request.records)
+    if any(needs_row_reader(parse_type(kind)) for kind in group.file_types if kind):
+        return owned_by(scan.session, _load_by(row_by_row(scan), group))
+    return _load_by(scan, group)
+
+
+def _load_by(scan: RecordScan, group: ReadGroup) -> DataFrame:
     reader = scan.reader(str(scan.request.source.format), group.files)
     if group.file_types:
         pairs = zip(group.file_columns, group.file_types, strict=True)
@@ -124,4 +131,5 @@ def _reason(misfit: Misfit) -> str:
     place = misfit.path[0] if len(misfit.path) == 1 else dotted(misfit.path)
     if not misfit.found:
         return literal(f"{place}: not valid UTF-8")
-    return reason(place, misfit.type, misfit.found, misfit.inexact)
+    said = reason(place, misfit.type, misfit.found, misfit.inexact)
+    return f"concat({said}, {literal(f' ({misfit.why})')})" if misfit.why else said

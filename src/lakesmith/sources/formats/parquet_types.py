@@ -1,0 +1,124 @@
+"""The types of a Parquet file's columns, by its footer.
+
+The mapping is that of Spark's ``ParquetToSparkSchemaConverter``: unsigned integers get the next wider type,
+and a timestamp has a time zone or not, as the file says. Types that Spark converts before a value can be
+validated, or lacks, are those of ``sources.file_types``.
+Source: apache/parquet-format, LogicalTypes.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed
+from lakesmith.sources.file_types import wide_decimal
+
+_TYPES: Final = {
+    "bool": "boolean",
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "uint8": "smallint",
+    "uint16": "int",
+    "uint32": "bigint",
+    "uint64": "decimal(20,0)",
+    "halffloat": "float16",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "large_string": "string",
+    "binary": "binary",
+    "large_binary": "binary",
+    "date32[day]": "date",
+    "time32[ms]": "time_ms",
+    "time64[us]": "time_us",
+    "time64[ns]": "time_ns",
+    # Only Arrow distinguishes these; in the file they are the same as the ones above.
+    "string_view": "string",
+    "binary_view": "binary",
+    # A column of nothing but nulls (the logical type UNKNOWN).
+    "null": "void",
+}
+_LOGICAL: Final = {"ENUM": "string", "JSON": "string", "UUID": "uuid"}
+"""Types that Arrow takes for bytes, or names otherwise with some of its settings."""
+_BITS: Final = {"INT32": 32, "INT64": 64}
+_WRITTEN_BY_SPARK: Final = b"org.apache.spark.version"
+
+
+def parquet_types(footer: Any) -> tuple[str | None, ...]:
+    """Returns the types of the columns, in order; None if Spark has none. ``footer``: as PyArrow reads it."""
+    leaves = _Leaves(footer)
+    return tuple(leaves.type_of(field.type) for field in footer.schema.to_arrow_schema())
+
+
+class _Leaves:
+    """The columns without parts of a file, which come in the order of the fields that have them."""
+
+    def __init__(self, footer: Any) -> None:
+        self._footer, self._next = footer, 0
+
+    def type_of(self, kind: Any) -> str | None:
+        """Returns the type of the next field, whose type Arrow says."""
+        found = self._sql_type(kind)
+        return None if found is None else found.text
+
+    def _sql_type(self, kind: Any) -> SqlType | None:
+        """Visits all parts, whatever is found, as each takes its leaf."""
+        import pyarrow.types as pt
+
+        if pt.is_struct(kind):
+            return _with_parts("struct", [(field.name, self._sql_type(field.type)) for field in kind])
+        if pt.is_map(kind):
+            parts = {"key": kind.key_type, "value": kind.item_type}
+            return _with_parts("map", [(name, self._sql_type(part)) for name, part in parts.items()])
+        if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
+            return _with_parts("array", [("element", self._sql_type(kind.value_type))])
+        number, self._next = self._next, self._next + 1
+        text = self._leaf(kind.value_type if pt.is_dictionary(kind) else kind, number)
+        return SqlType(text=text) if text else None
+
+    def _leaf(self, kind: Any, number: int) -> str | None:
+        import pyarrow.types as pt
+
+        column = self._footer.schema.column(number)
+        if column.physical_type == "INT96":
+            # Spark has no more digits than a timestamp has, and no more years.
+            by_spark = _WRITTEN_BY_SPARK in (self._footer.metadata or {})
+            return "timestamp" if by_spark else "timestamp_int96"
+        if pt.is_timestamp(kind):
+            zone, digits = "" if kind.tz else "_ntz", {"us": ""}.get(kind.unit, f"_{kind.unit}")
+            return f"timestamp{zone}{digits}"
+        if pt.is_decimal(kind):
+            return self._decimal(kind, column, number)
+        if logical := _LOGICAL.get(column.logical_type.type):
+            return logical
+        return "binary" if pt.is_fixed_size_binary(kind) else _TYPES.get(str(kind))
+
+    def _decimal(self, kind: Any, column: Any, number: int) -> str | None:
+        if kind.precision > MAX_PRECISION:
+            return None
+        if self._largest(column, number) < 10**kind.precision:
+            return f"decimal({kind.precision},{kind.scale})"
+        return wide_decimal(kind.precision, kind.scale)
+
+    def _largest(self, column: Any, number: int) -> int:
+        """The largest number, without its point, that a column of decimals may have by its statistics."""
+        chunks = (self._footer.row_group(group) for group in range(self._footer.num_row_groups))
+        found = (chunk.column(number).statistics for chunk in chunks)
+        return max((abs(limit) for each in found for limit in _limits(each, column)), default=0)
+
+
+def _limits(statistics: Any, column: Any) -> Iterator[int]:
+    if statistics is None or not (statistics.has_min_max or statistics.num_values == 0):
+        # No byte array without statistics has a largest number.
+        yield 1 << (_BITS.get(column.physical_type) or 8 * column.length or 256) - 1
+    elif statistics.has_min_max:
+        for raw in (statistics.min_raw, statistics.max_raw):
+            yield raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
+
+
+def _with_parts(outer: str, parts: Sequence[tuple[str, SqlType | None]]) -> SqlType | None:
+    known = [(name, part) for name, part in parts if part is not None]
+    return composed(outer, known) if len(known) == len(parts) else None
