@@ -7,6 +7,7 @@ Spark is asked for such a column as its file stores it, and the value is made of
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,11 +18,13 @@ from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed
 class FileType:
     """A type of files. ``stored``: the type that Spark reads it as; ``usual``: the type that a table gets.
 
+    ``loaded``: the type that its values are given as soon as they are read, where that loses nothing.
     ``by_rows``: Spark's vectorised reader cannot read it so, its row reader can.
     """
 
     stored: str
     usual: str
+    loaded: str = ""
     by_rows: bool = False
 
 
@@ -34,15 +37,20 @@ _FILE_TYPES: Final = {
     "time_ms": FileType("int", "string"),
     "time_us": FileType("bigint", "string"),
     "time_ns": FileType("bigint", "string"),
-    "float16": FileType("binary", "float"),
+    "float16": FileType("binary", "float", loaded="float"),
     "uuid": FileType("binary", "string"),
 }
-_WIDE_DECIMAL: Final = re.compile(r"wide_decimal\((\d+),(-?\d+)\)")
+_DECIMAL: Final = re.compile(r"(wide|bytes)_decimal\((\d+),(\d+)\)")
 
 
 def wide_decimal(precision: int, scale: int) -> str:
-    """Returns the type of decimals that may have more digits than their file says."""
+    """Returns the type of decimals that may have more digits than their file says, of up to 38."""
     return f"wide_decimal({precision},{scale})"
+
+
+def bytes_decimal(precision: int, scale: int) -> str:
+    """Returns the type of decimals in bytes, which may be any number of digits."""
+    return f"bytes_decimal({precision},{scale})"
 
 
 def file_type(kind: SqlType) -> FileType | None:
@@ -51,9 +59,12 @@ def file_type(kind: SqlType) -> FileType | None:
     >>> file_type(SqlType(text="timestamp_ms")).usual, file_type(SqlType(text="bigint"))
     ('timestamp', None)
     """
-    if decimal := _WIDE_DECIMAL.fullmatch(kind.text):
-        usual = f"decimal({decimal[1]},{decimal[2]})"
-        return FileType(f"decimal({MAX_PRECISION},{decimal[2]})", usual)
+    if found := _DECIMAL.fullmatch(kind.text):
+        form, precision, scale = found.groups()
+        usual = f"decimal({precision},{scale})"
+        if form == "bytes":
+            return FileType("binary", usual, loaded="string")
+        return FileType(f"decimal({MAX_PRECISION},{scale})", usual)
     return None if kind.outer else _FILE_TYPES.get(kind.text)
 
 
@@ -72,9 +83,19 @@ def read_as(kind: SqlType) -> SqlType:
     >>> read_as(parse_type("array<timestamp_ms>")).text
     'array<bigint>'
     """
+    return _each_leaf(kind, lambda found: found.stored)
+
+
+def loaded_as(kind: SqlType) -> SqlType:
+    """Returns the type that the values of a file's type are given as soon as they are read."""
+    return _each_leaf(kind, lambda found: found.loaded)
+
+
+def _each_leaf(kind: SqlType, become: Callable[[FileType], str]) -> SqlType:
+    """The type with the types of files in it replaced, unless by nothing."""
     if kind.outer and has_file_type(kind):
-        return composed(kind.outer, [(name, read_as(part)) for name, part in kind.parts])
-    return SqlType(text=found.stored) if (found := file_type(kind)) else kind
+        return composed(kind.outer, [(name, _each_leaf(part, become)) for name, part in kind.parts])
+    return SqlType(text=text) if (found := file_type(kind)) and (text := become(found)) else kind
 
 
 def usual_type(kind: SqlType) -> SqlType:

@@ -43,7 +43,9 @@ def reasons(shop: Harness, name: str) -> list[list[str]]:
 
 def moments(shop: Harness, name: str) -> list[tuple[Any, ...]]:
     """Instants as texts in UTC, whatever the zone of this process."""
-    return [tuple(row) for row in shop.frame(name).selectExpr("id", "unix_micros(at)").orderBy("id").collect()]
+    return [
+        tuple(row) for row in shop.frame(name).selectExpr("id", "unix_micros(at)").orderBy("id").collect()
+    ]
 
 
 def test_milliseconds_beyond_all_dates_go_to_quarantine(make_shop: MakeShop) -> None:
@@ -62,7 +64,13 @@ def test_milliseconds_beyond_all_dates_go_to_quarantine(make_shop: MakeShop) -> 
     locally = {"type": "long", "logicalType": "local-timestamp-millis"}
     of = {"type": "record", "name": "of", "fields": [{"name": "here", "type": ["null", millis]}]}
     many, by = {"type": "array", "items": ["null", locally]}, {"type": "map", "values": locally}
-    fields = {"id": "int", "at": ["null", millis], "many": ["null", many], "of": ["null", of], "by": ["null", by]}
+    fields = {
+        "id": "int",
+        "at": ["null", millis],
+        "many": ["null", many],
+        "of": ["null", of],
+        "by": ["null", by],
+    }
     shop.land("landing/a/1.avro", avro(fields, *rows))
     shop.must_run()
     far = [
@@ -99,7 +107,8 @@ def test_dates_and_microseconds_beyond_all_dates_go_to_quarantine(make_shop: Mak
     at = pa.array([row["at"] for row in rows], pa.timestamp("us", "UTC"))
     local = pa.array([row["local"] for row in rows], pa.timestamp("us"))
     pq.write_table(
-        pa.table({"id": [1, 2, 3], "day": days, "at": at, "local": local}), shop.land("landing/p/1.parquet", b"")
+        pa.table({"id": [1, 2, 3], "day": days, "at": at, "local": local}),
+        shop.land("landing/p/1.parquet", b""),
     )
     fields = {
         "id": "int",
@@ -118,14 +127,30 @@ def test_dates_and_microseconds_beyond_all_dates_go_to_quarantine(make_shop: Mak
 
 def test_a_key_twice_in_a_map_of_a_parquet_file(make_shop: MakeShop) -> None:
     columns = "columns: {id: int, attrs: 'map<string,bigint>', codes: 'map<bigint,string>', deep: 'array<map<string,int>>'}"
-    shop = make_shop({"tables/bronze/found.yaml": table("p"), "tables/bronze/typed.yaml": table("p", columns=columns)})
+    shop = make_shop(
+        {"tables/bronze/found.yaml": table("p"), "tables/bronze/typed.yaml": table("p", columns=columns)}
+    )
     rows = [
-        {"id": 1, "attrs": [("size", 1), ("Size", 2)], "codes": [(1, "a"), (2, "a")], "deep": [[("a", 1)], None]},
+        {
+            "id": 1,
+            "attrs": [("size", 1), ("Size", 2)],
+            "codes": [(1, "a"), (2, "a")],
+            "deep": [[("a", 1)], None],
+        },
         {"id": 2, "attrs": [("size", 1), ("size", 2)], "codes": None, "deep": None},
-        {"id": 3, "attrs": None, "codes": [(7, "a"), (7, "a")], "deep": [[("a", 1)], [("b", 1), ("b", None)]]},
+        {
+            "id": 3,
+            "attrs": None,
+            "codes": [(7, "a"), (7, "a")],
+            "deep": [[("a", 1)], [("b", 1), ("b", None)]],
+        },
         {"id": 4, "attrs": [], "codes": None, "deep": [[]]},
     ]
-    schema = {"id": pa.int32(), "attrs": pa.map_(pa.string(), pa.int32()), "codes": pa.map_(pa.int32(), pa.string())}
+    schema = {
+        "id": pa.int32(),
+        "attrs": pa.map_(pa.string(), pa.int32()),
+        "codes": pa.map_(pa.int32(), pa.string()),
+    }
     schema["deep"] = pa.list_(pa.map_(pa.string(), pa.int32()))
     land_parquet(shop, "p/1", rows, pa.schema(schema))
     shop.must_run()
@@ -134,10 +159,10 @@ def test_a_key_twice_in_a_map_of_a_parquet_file(make_shop: MakeShop) -> None:
         assert sorted(good) == [1, 4]
         assert (good[1]["attrs"], good[1]["codes"]) == ({"size": 1, "Size": 2}, {1: "a", 2: "a"})
         twice = [
-            [f"attrs: not a map<string,{number}>: '{{\"size\":1,\"size\":2}}' (a key is given twice)"],
+            [f'attrs: not a map<string,{number}>: \'{{"size":1,"size":2}}\' (a key is given twice)'],
             [
-                f"codes: not a map<{number},string>: '{{\"7\":\"a\",\"7\":\"a\"}}' (a key is given twice)",
-                "deep.element: not a map<string,int>: '{\"b\":1,\"b\":null}' (a key is given twice)",
+                f'codes: not a map<{number},string>: \'{{"7":"a","7":"a"}}\' (a key is given twice)',
+                'deep.element: not a map<string,int>: \'{"b":1,"b":null}\' (a key is given twice)',
             ],
         ]
         assert reasons(shop, name) == twice
@@ -156,7 +181,10 @@ def spoilt(text: pa.Array, logical: int, converted: int) -> bytes:
     maps = pa.MapArray.from_arrays(list(range(n + 1)), text, text)
     table = pa.table({"x": text, "l": lists, "m": maps, "s": pa.StructArray.from_arrays([text], ["y"])})
     pq.write_table(table, made, store_schema=False)
-    plain, other = b"\x25\x00\x4c\x1c\x00\x00\x00", bytes((0x25, 2 * converted, 0x4C, 16 * logical + 12, 0, 0, 0))
+    plain, other = (
+        b"\x25\x00\x4c\x1c\x00\x00\x00",
+        bytes((0x25, 2 * converted, 0x4C, 16 * logical + 12, 0, 0, 0)),
+    )
     assert made.getvalue().count(plain) == 5
     return made.getvalue().replace(plain, other)
 
@@ -181,7 +209,7 @@ def test_bytes_stay_bytes_and_take_texts(make_shop: MakeShop) -> None:
     land_parquet(shop, "p/2", [{"x": b"\xff"}], pa.schema({"x": pa.binary()}))
     land_parquet(shop, "p/3", [{"x": "text"}], pa.schema({"x": pa.string()}))
     shop.must_run()
-    assert [column.type for column in shop.state("bronze.p").columns][0] == "binary"
+    assert shop.state("bronze.p").columns[0].type == "binary"
     assert sorted(bytes(row["x"]) for row in shop.frame("bronze.p").collect()) == [b"text", b"{}", b"\xff"]
 
 
@@ -192,14 +220,21 @@ def halves(*bits: int) -> pa.Array:
 def test_half_floats_widen_without_loss(make_shop: MakeShop) -> None:
     """All 65,536 of them, against PyArrow."""
     typed = "columns: {x: double, n: 'array<float>'}"
-    shop = make_shop({"tables/bronze/found.yaml": table("p"), "tables/bronze/typed.yaml": table("p", columns=typed)})
+    shop = make_shop(
+        {"tables/bronze/found.yaml": table("p"), "tables/bronze/typed.yaml": table("p", columns=typed)}
+    )
     x = halves(*range(65536))
     lists = pa.ListArray.from_arrays(list(range(65537)), x)
     pq.write_table(pa.table({"id": range(65536), "x": x, "n": lists}), shop.land("landing/p/1.parquet", b""))
     shop.must_run()
     expected = [str(value) for value in x.cast(pa.float32()).to_pylist()]
     for name in ("bronze.found", "bronze.typed"):
-        rows = shop.frame(name).selectExpr("x", "n[0] AS n", "_source_position").orderBy("_source_position").collect()
+        rows = (
+            shop.frame(name)
+            .selectExpr("x", "n[0] AS n", "_source_position")
+            .orderBy("_source_position")
+            .collect()
+        )
         assert [str(row["x"]) for row in rows] == expected
         assert [str(row["n"]) for row in rows] == expected
     types = {column.name: column.type for column in shop.state("bronze.found").columns}
@@ -208,7 +243,9 @@ def test_half_floats_widen_without_loss(make_shop: MakeShop) -> None:
 
 def test_times_of_day_are_texts_or_microseconds(make_shop: MakeShop) -> None:
     numbers = "columns: {id: int, ms: bigint, us: bigint, ns: bigint, n: 'array<bigint>'}"
-    shop = make_shop({"tables/bronze/found.yaml": table("p"), "tables/bronze/numbers.yaml": table("p", columns=numbers)})
+    shop = make_shop(
+        {"tables/bronze/found.yaml": table("p"), "tables/bronze/numbers.yaml": table("p", columns=numbers)}
+    )
     day = 86_400_000_000_000
     nanos = [3_723_000_000_000, 3_723_000_000_001, 0, day, day + 1_000_000, -1_000_000]
     types = {"ms": pa.time32("ms"), "us": pa.time64("us"), "ns": pa.time64("ns")}
@@ -224,8 +261,8 @@ def test_times_of_day_are_texts_or_microseconds(make_shop: MakeShop) -> None:
         (1, *one), (2, *one[:2], "01:02:03.000000001"), (3, *midnight), (4, *("24:00:00",) * 3),
     ]  # fmt: skip
     assert shop.rows("bronze.found", "n")[0] == (["00:00:00"],)
-    assert shop.rows("bronze.numbers", "id", "ms", "us", "ns", "n[0]") == [
-        (number, *(nanos[number - 1] // 1000,) * 4) for number in (1, 3, 4)
+    assert shop.rows("bronze.numbers") == [
+        (number, *(nanos[number - 1] // 1000,) * 3, [nanos[number - 1] // 1000]) for number in (1, 3, 4)
     ]
     bad = reasons(shop, "bronze.found")
     assert bad[0][:2] == [
@@ -240,11 +277,21 @@ def test_times_of_day_are_texts_or_microseconds(make_shop: MakeShop) -> None:
 
 def test_uuids_are_texts_unless_they_are_declared_as_bytes(make_shop: MakeShop) -> None:
     raw = "columns: {uid: binary}"
-    shop = make_shop({"tables/bronze/found.yaml": table("p"), "tables/bronze/raw.yaml": table("p", columns=raw, policy="ignore")})
+    shop = make_shop(
+        {
+            "tables/bronze/found.yaml": table("p"),
+            "tables/bronze/raw.yaml": table("p", columns=raw, policy="ignore"),
+        }
+    )
     one = UUID("01234567-89ab-cdef-0123-456789abcdef")
-    land_parquet(shop, "p/1", [{"uid": one.bytes, "n": [one.bytes, None]}], pa.schema({"uid": pa.uuid(), "n": pa.list_(pa.uuid())}))
+    storage = pa.array([one.bytes], pa.binary(16))
+    uids = pa.ExtensionArray.from_storage(pa.uuid(), storage)
+    pq.write_table(
+        pa.table({"uid": uids, "n": pa.ListArray.from_arrays([0, 1], uids)}),
+        shop.land("landing/p/1.parquet", b""),
+    )
     shop.must_run()
-    assert shop.rows("bronze.found", "uid", "n") == [(str(one), [str(one), None])]
+    assert shop.rows("bronze.found", "uid", "n") == [(str(one), [str(one)])]
     assert shop.rows("bronze.raw") == [(one.bytes,)]
     # A later file with texts fits.
     land_parquet(shop, "p/2", [{"uid": str(one), "n": None}])
@@ -260,9 +307,16 @@ def unscaled(numbers: list[int], kind: pa.DataType) -> pa.Array:
 
 @pytest.mark.parametrize("statistics", [True, False])
 @pytest.mark.parametrize("as_integers", [True, False])
-def test_decimals_wider_than_their_file_says(as_integers: bool, statistics: bool, make_shop: MakeShop) -> None:
+def test_decimals_wider_than_their_file_says(
+    as_integers: bool, statistics: bool, make_shop: MakeShop
+) -> None:
     wide = "columns: {id: int, d: 'decimal(12,2)'}"
-    shop = make_shop({"tables/bronze/found.yaml": table("p"), "tables/bronze/wide.yaml": table("p", columns=wide, policy="ignore")})
+    shop = make_shop(
+        {
+            "tables/bronze/found.yaml": table("p"),
+            "tables/bronze/wide.yaml": table("p", columns=wide, policy="ignore"),
+        }
+    )
     small, large = pa.decimal128(5, 2), pa.decimal128(30, 2)
     columns = {
         "id": [1, 2, 3],
@@ -273,7 +327,9 @@ def test_decimals_wider_than_their_file_says(as_integers: bool, statistics: bool
     path = shop.land("landing/p/1.parquet", b"")
     pq.write_table(pa.table(columns), path, store_decimal_as_integer=as_integers, write_statistics=statistics)
     shop.must_run()
-    assert shop.rows("bronze.found", "id", "d", "n", "big") == [(1, Decimal("1.25"), [Decimal("1.25")], Decimal("1.25"))]
+    assert shop.rows("bronze.found", "id", "d", "n", "big") == [
+        (1, Decimal("1.25"), [Decimal("1.25")], Decimal("1.25"))
+    ]
     assert reasons(shop, "bronze.found") == [
         ["d: not a decimal(5,2): '83886.07'", f"big: not a decimal(30,2): '1{'0' * 28}.00'"],
         [
@@ -283,7 +339,11 @@ def test_decimals_wider_than_their_file_says(as_integers: bool, statistics: bool
         ],
     ]
     # A type that is declared wide enough takes them.
-    assert shop.rows("bronze.wide") == [(1, Decimal("1.25")), (2, Decimal("83886.07")), (3, Decimal("-1000.00"))]
+    assert shop.rows("bronze.wide") == [
+        (1, Decimal("1.25")),
+        (2, Decimal("83886.07")),
+        (3, Decimal("-1000.00")),
+    ]
 
 
 def of_bytes(number: int) -> bytes:
@@ -310,7 +370,10 @@ def test_decimals_wider_than_their_avro_schema_says(make_shop: MakeShop) -> None
 
 def test_avro_decimals_of_more_than_38_digits_are_refused_by_name(make_shop: MakeShop) -> None:
     columns = "columns: {id: int}"
-    files = {"tables/bronze/a.yaml": table("a", "avro"), "tables/bronze/ids.yaml": table("a", "avro", columns, "ignore")}
+    files = {
+        "tables/bronze/a.yaml": table("a", "avro"),
+        "tables/bronze/ids.yaml": table("a", "avro", columns, "ignore"),
+    }
     shop = make_shop(files)
     price = {"type": "bytes", "logicalType": "decimal", "precision": 50, "scale": 2}
     shop.land("landing/a/1.avro", avro({"id": "int", "d": price}, {"id": 1, "d": of_bytes(125)}))
@@ -328,7 +391,9 @@ def test_nanoseconds_of_96_bits_are_kept_or_set_aside(make_shop: MakeShop) -> No
     at = pa.array([second + 123_456_000, -1_000, second + 1, None], pa.timestamp("ns"))
     many = pa.ListArray.from_arrays([0, 1, 2, 4, 4], pa.array([0, 1000, second, -1], pa.timestamp("ns")))
     path = shop.land("landing/p/1.parquet", b"")
-    pq.write_table(pa.table({"id": [1, 2, 3, 4], "at": at, "many": many}), path, use_deprecated_int96_timestamps=True)
+    pq.write_table(
+        pa.table({"id": [1, 2, 3, 4], "at": at, "many": many}), path, use_deprecated_int96_timestamps=True
+    )
     shop.must_run()
     assert moments(shop, "bronze.p") == [(1, second // 1000 + 123_456), (2, -1), (4, None)]
     assert reasons(shop, "bronze.p") == [
@@ -343,7 +408,7 @@ def test_nanoseconds_of_96_bits_are_kept_or_set_aside(make_shop: MakeShop) -> No
     assert far.count(value) > 1
     shop.land("landing/p/2.parquet", far.replace(value, (2**31 - 1).to_bytes(4, "little")))
     shop.must_run()
-    assert any("5877641" in text for found in reasons(shop, "bronze.p") for text in found)
+    assert any("+5874898-06-03" in text for found in reasons(shop, "bronze.p") for text in found)
 
 
 def test_times_are_iso_texts_of_python(make_shop: MakeShop) -> None:

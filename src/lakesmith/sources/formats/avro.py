@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, ClassVar
 from lakesmith.catalog.avro_container import NotAvro, read_entries, read_long
 from lakesmith.project.avro_types import AvroTypes, NoSparkType, part_of, text_of
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed
-from lakesmith.sources.file_types import wide_decimal
+from lakesmith.sources.file_types import bytes_decimal
 from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
 
@@ -85,11 +85,11 @@ class _FileTypes(AvroTypes):
     }
 
     def decimal(self, schema: Mapping[str, Any]) -> SqlType:
-        """No writer is kept from writing more digits than the schema says."""
+        """Nothing keeps a value from having more digits than the schema says."""
         precision, scale = int(part_of(schema, "precision")), int(schema.get("scale", 0))
         if precision > MAX_PRECISION:
             raise NoSparkType(f"decimal({precision},{scale})")
-        return SqlType(text=wide_decimal(precision, scale))
+        return SqlType(text=bytes_decimal(precision, scale))
 
     def union(self, schema: Sequence[Any], members: Sequence[Any]) -> SqlType:
         """Int with long, float with double widen; others become a struct of members."""

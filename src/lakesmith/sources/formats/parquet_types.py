@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed
-from lakesmith.sources.file_types import wide_decimal
+from lakesmith.sources.file_types import bytes_decimal, wide_decimal
 
 _TYPES: Final = {
     "bool": "boolean",
@@ -99,9 +99,10 @@ class _Leaves:
     def _decimal(self, kind: Any, column: Any, number: int) -> str | None:
         if kind.precision > MAX_PRECISION:
             return None
-        if self._largest(column, number) < 10**kind.precision:
-            return f"decimal({kind.precision},{kind.scale})"
-        return wide_decimal(kind.precision, kind.scale)
+        largest, digits = self._largest(column, number), (kind.precision, kind.scale)
+        if largest < 10**kind.precision:
+            return "decimal({},{})".format(*digits)
+        return (wide_decimal if largest < 10**MAX_PRECISION else bytes_decimal)(*digits)
 
     def _largest(self, column: Any, number: int) -> int:
         """The largest number, without its point, that a column of decimals may have by its statistics."""

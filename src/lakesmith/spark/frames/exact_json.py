@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from lakesmith.quoting import literal, quoted
-from lakesmith.spark.frames.sql_text import options
+from lakesmith.spark.frames.sql_text import any_of, options
 
 _OPTIONS: Final = (
     ("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"),
@@ -68,9 +68,30 @@ def restored(parsed: str, types: str) -> list[str]:
     ]
 
 
-def is_damaged(parsed: str) -> str:
-    """SQL that is true when the text was not what ``exact_json`` writes."""
-    return f"({parsed} IS NULL OR {parsed}.{_DAMAGED} IS NOT NULL)"
+def is_damaged(parsed: str, types: str) -> str:
+    """SQL that is true when the text was not what ``exact_json`` writes, or cannot be ``restored``."""
+    twice = (_has_key_twice(f"{parsed}.{quoted(field.name)}", field.dataType) for field in parse_types(types))
+    odd = "".join(f" OR coalesce({test}, false)" for test in twice if test)
+    return f"({parsed} IS NULL OR {parsed}.{_DAMAGED} IS NOT NULL{odd})"
+
+
+def _has_key_twice(written: str, kind: DataType, depth: int = 0) -> str | None:
+    """SQL that is true for entries of which no map can be made; None: there are none."""
+    if not _has_odd_map(kind):
+        return None
+    element = f"e{depth}"
+    match kind:
+        case MapType():
+            keys = f"transform({written}, {element} -> {element}.key)"
+            inside = _has_key_twice(f"{element}.value", kind.valueType, depth + 1)
+            other = f" OR exists({written}, {element} -> {inside})" if inside else ""
+            return f"(size(array_distinct({keys})) < size({keys}){other})"
+        case ArrayType():
+            return f"exists({written}, {element} -> {_has_key_twice(element, kind.elementType, depth + 1)})"
+        case StructType():
+            tests = (_has_key_twice(f"{written}.{quoted(f.name)}", f.dataType, depth) for f in kind)
+            return any_of(test for test in tests if test)
+    return None
 
 
 def _has_odd_map(kind: DataType) -> bool:

@@ -159,10 +159,12 @@ def _read_typed(batch: Batch, rows: DataFrame, form: _Form, columns: Sequence[Co
     fields = parse_types(types).fields
     names = [field.name for field in fields]
     match = _matched(columns, _shape(names))
-    records = parsed.where(f"NOT {is_damaged('_row')}").selectExpr(*restored("_row", types), *PROVENANCE)
+    records = parsed.where(f"NOT {is_damaged('_row', types)}").selectExpr(
+        *restored("_row", types), *PROVENANCE
+    )
     read = _source_read(form, names, columns, match, tuple(map(file_type, fields)))
     again = read_typed(batch.spark, request_of(batch.spark, read, batch.project.root, records))
-    return ReadAgain(again, parsed.where(is_damaged("_row")).select(ID), match.notes)
+    return ReadAgain(again, parsed.where(is_damaged("_row", types)).select(ID), match.notes)
 
 
 def _shape(names: Sequence[str]) -> FileShape:

@@ -16,7 +16,7 @@ from lakesmith.project.spark_types import SqlType, precision_and_scale
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import FieldPath, paired
 from lakesmith.sources.columns.types import type_changes
-from lakesmith.sources.file_types import file_type, has_file_type
+from lakesmith.sources.file_types import file_type, has_file_type, loaded_as
 from lakesmith.spark.frames.sql_text import any_of
 from lakesmith.spark.read import file_values
 from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, inexact_from_text
@@ -61,6 +61,10 @@ class Casts:
     @property
     def _formats(self) -> TextFormats:
         return TextFormats(rounds=True, zone=self.zone)
+
+    def as_loaded(self, read: str, found: SqlType | None) -> str:
+        """Returns SQL of a column as ``sources.file_types`` says; None: of one of Spark's own types."""
+        return read if found is None else self._converted(read, found, loaded_as(found), 0)
 
     def as_declared(self, read: str, found: SqlType, declared: SqlType) -> str:
         """Returns SQL of a column ``read``, with the file's type ``found``, as exactly the declared type."""
@@ -160,8 +164,14 @@ class Casts:
 
     def _map(self, read: str, found: SqlType, declared: SqlType, depth: int) -> str:
         """SQL that is NULL for the map if a key does not fit, or two become one: no map has such keys."""
+        (_, their_key), (_, theirs) = found.parts
+        (_, our_key), (_, ours) = declared.parts
+        if _same(their_key, our_key):
+            # Unlike others, this function keeps a key that the file gives twice, for ``misfits``.
+            value = self._converted(f"n{depth}", theirs, ours, depth + 1)
+            return f"transform_values({read}, (k{depth}, n{depth}) -> {value})"
         keys = self._keys(read, found, declared, depth)
-        values = self._each(f"map_values({read})", found.parts[1][1], declared.parts[1][1], depth)
+        values = self._each(f"map_values({read})", theirs, ours, depth)
         made = f"map_from_arrays({keys}, {values})"
         return f"IF(exists({keys}, kept -> kept IS NULL) OR {_any_twice(keys)}, NULL, {made})"
 

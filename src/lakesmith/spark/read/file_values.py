@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from lakesmith.project.spark_types import SqlType, precision_and_scale
+from lakesmith.project.spark_types import MAX_PRECISION, SqlType, precision_and_scale
 from lakesmith.sources.file_types import read_as, usual_type
 from lakesmith.spark.frames.sql_text import case
 
@@ -41,6 +41,8 @@ def seen(read: str, kind: SqlType, declared: SqlType) -> tuple[str, SqlType]:
         return f"IF({_is_time(read, unit)}, {_clock(_nanos(read, unit))}, NULL)", usual_type(kind)
     if family == "uuid":
         return (read, declared) if declared.text == "binary" else (_uuid(read), usual_type(kind))
+    if family == "bytes":
+        return text(read, kind), SqlType(text="string")
     return (_float(read), usual_type(kind)) if family == "float16" else (read, read_as(kind))
 
 
@@ -59,6 +61,8 @@ def text(read: str, kind: SqlType) -> str:
     family, unit = _family(kind)
     if family == "timestamp":
         return _text_of_timestamp(read, kind, unit)
+    if family == "bytes":
+        return _text_of_decimal(read, kind)
     value, _ = seen(read, kind, SqlType(text="string"))
     if family == "time":
         number = f"concat({read}, ' {_UNITS[unit][1]} since midnight')"
@@ -164,3 +168,30 @@ def _float(read: str) -> str:
     ]
     size = case(branches, f"(1024 + {fraction}) * pow(2D, {exponent} - 25)")
     return f"CAST(IF({bits} < 32768, 1D, -1D) * {size} AS FLOAT)"
+
+
+def _text_of_decimal(read: str, kind: SqlType) -> str:
+    """SQL of a decimal's text, of its bytes' digits if it has more than 38.
+
+    Format: a whole number without its point, two's complement, the first byte first.
+    """
+    _, scale = precision_and_scale(usual_type(kind).text) or (0, 0)
+    sign = f"IF(hex({read}) >= '8', 'F', '0')"
+    short = f"conv(lpad(hex({read}), 16, {sign}), 16, -10)"
+    whole = f"IF(octet_length({read}) <= 8, {short}, {_whole(f'lpad(hex({read}), greatest(32, 2 * octet_length({read})), {sign})')})"
+    number = f"CAST(try_cast(concat({whole}, 'E-{scale}') AS decimal({MAX_PRECISION},{scale})) AS STRING)"
+    return f"coalesce({number}, concat('0x', hex({read})))"
+
+
+def _whole(digits: str) -> str:
+    """SQL of the text of a whole number of 128 bits, or more if the others only say its sign; else NULL.
+
+    ``digits``: its hexadecimal ones, at least 32. Of a negative number all bits are turned, so that there is no sign.
+    """
+    is_negative = f"{digits} >= '8'"
+    turned = f"translate({digits}, '0123456789ABCDEF', 'FEDCBA9876543210')"
+    size = f"right(IF({is_negative}, {turned}, {digits}), 32)"
+    high, low = (f"CAST(conv(substr({size}, {start}, 16), 16, 10) AS decimal(20,0))" for start in (1, 17))
+    number = f"try_add(try_multiply({high}, CAST({2**64} AS decimal(20,0))), {low})"
+    fits = f"{digits} RLIKE '^(0*[0-7]|F*[89A-F]).{{31}}$'"
+    return f"CAST(IF({fits}, IF({is_negative}, -1 - {number}, {number}), NULL) AS STRING)"

@@ -17,7 +17,7 @@ from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import FieldPath
 from lakesmith.sources.columns.names import Spellings
 from lakesmith.sources.columns.reading import ReadGroup, SourceRead
-from lakesmith.sources.file_types import read_as
+from lakesmith.sources.file_types import loaded_as, read_as
 from lakesmith.spark.frames.sql_text import any_of, case, in_regex, not_null, sql_type
 
 if TYPE_CHECKING:
@@ -64,8 +64,9 @@ def types_read(group: ReadGroup) -> str | None:
 
 def _type_read(file_type: str) -> str:
     """As DDL; a type that the file has and Spark lacks goes into the comment."""
-    plain = read_as(parse_type(file_type)).text
-    return plain if plain == file_type else f"{plain} COMMENT {literal(file_type)}"
+    loaded = loaded_as(parse_type(file_type))
+    plain = read_as(loaded).text
+    return plain if plain == loaded.text else f"{plain} COMMENT {literal(loaded.text)}"
 
 
 def file_type(column: StructField) -> str:

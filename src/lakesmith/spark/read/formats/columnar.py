@@ -16,7 +16,7 @@ from lakesmith.project.spark_types import SqlType, parse_type
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import dotted
 from lakesmith.sources.columns.reading import ReadGroup
-from lakesmith.sources.file_types import has_file_type, needs_row_reader, read_as
+from lakesmith.sources.file_types import has_file_type, loaded_as, needs_row_reader, read_as
 from lakesmith.spark.frames.exact_json import exact_json
 from lakesmith.spark.frames.sql_text import any_of, case, sql_type
 from lakesmith.spark.read.exact_cast import Casts, Misfit
@@ -54,21 +54,23 @@ def _group_rows(scan: RecordScan, group: ReadGroup, has_row_index: bool) -> Data
     request = scan.request
     loaded = _load(scan, group)
     names = loaded.columns if request.records is None else loaded.columns[: -len(PROVENANCE)]
-    schema, facts = loaded.schema, METADATA
-    if request.records is None and METADATA in names:
-        loaded, facts = loaded.select("*", loaded.metadataColumn(METADATA).alias(_FACTS)), _FACTS
+    has_rival = request.records is None and METADATA in names
+    loaded, facts = _with_facts(loaded) if has_rival else (loaded, METADATA)
     number = f"{facts}.row_index" if has_row_index else record_number()
-    inner = [f"{quoted(column)} AS f{i}" for i, column in enumerate(names)]
-    rows = loaded.selectExpr(*inner, *_provenance(scan, group, facts, number))
-    found = ReadGroup(group.files, tuple(names), matches=group.matches)
     casts = Casts(request.source.csv.time_zone)
+    kinds = [_type_in_file(group, i) for i in range(len(names))]
+    pairs = enumerate(zip(names, kinds, strict=True))
+    inner = [f"{casts.as_loaded(quoted(column), kind)} AS f{i}" for i, (column, kind) in pairs]
+    rows = loaded.selectExpr(*inner, *_provenance(scan, group, facts, number))
+    types = [field.dataType for field in rows.schema]
+    found = ReadGroup(group.files, tuple(names), matches=group.matches)
     rounds = request.source.on_inexact is OnInexact.ROUND
     typed, wrong, reasons, inexact = [], [], [], []
     for i, (column, type_) in enumerate(request.columns):
         index, ours = found.index(column), parse_type(type_)
         if index is not None:
-            field = f"f{index}"
-            theirs = _type_in_file(group, index) or sql_type(schema[names[index]].dataType)
+            field, kind = f"f{index}", kinds[index]
+            theirs = loaded_as(kind) if kind else sql_type(types[index])
         elif column in group.path_columns:
             field, theirs = path_text(column), SqlType(text="string")
         else:
@@ -80,7 +82,7 @@ def _group_rows(scan: RecordScan, group: ReadGroup, has_row_index: bool) -> Data
             wrong.append(test)
             reasons.append(case([(test, f"array({_reason(misfit)})")], "array()"))
             inexact.append((column, misfit.inexact))
-    whole = exact_json([(column, f"f{i}", schema[column].dataType) for i, column in enumerate(names)])
+    whole = exact_json([(column, f"f{i}", types[i]) for i, column in enumerate(names)])
     none = "CAST(array() AS array<string>)"
     is_bad = f"({any_of(wrong)})"
     columns = [f"t{i} AS {quoted(column)}" for i, (column, _) in enumerate(request.columns)]
@@ -97,8 +99,13 @@ def _group_rows(scan: RecordScan, group: ReadGroup, has_row_index: bool) -> Data
     )
 
 
+def _with_facts(loaded: DataFrame) -> tuple[DataFrame, str]:
+    """Returns rows of files that have a column ``METADATA``, and the name that Spark's has beside it."""
+    return loaded.select("*", loaded.metadataColumn(METADATA).alias(_FACTS)), _FACTS
+
+
 def _type_in_file(group: ReadGroup, index: int) -> SqlType | None:
-    """The column's type where that is another than Spark reads it as."""
+    """The column's type if it is none of Spark's."""
     kind = parse_type(group.file_types[index]) if group.file_types else None
     return kind if kind and has_file_type(kind) else None
 
