@@ -94,6 +94,8 @@ class _Leaves:
             return self._decimal(kind, column, number)
         if logical := _LOGICAL.get(column.logical_type.type):
             return logical
+        if pt.is_duration(kind):
+            return "bigint"
         return "binary" if pt.is_fixed_size_binary(kind) else _TYPES.get(str(kind))
 
     def _decimal(self, kind: Any, column: Any, number: int) -> str | None:

@@ -14,8 +14,9 @@ from lakesmith.sources.formats.parquet import read_parquet_shape
 from lakesmith.sources.shape import UnreadableFile
 
 ZONE = datetime.timezone(datetime.timedelta(hours=2))
+INTEGERS = {"store_decimal_as_integer": True}
 MOMENT = datetime.datetime(2024, 5, 6, 7, 8, 9, 123456)
-# As Spark 4.1 was seen to read such files; None where it refuses them.
+# As Spark 4.1 was seen to read such files, or of ``sources.file_types``; None where it refuses them.
 PARQUET = [
     (pa.bool_(), True, "boolean"),
     (pa.int8(), 1, "tinyint"),
@@ -35,16 +36,16 @@ PARQUET = [
     (pa.date32(), MOMENT.date(), "date"),
     (pa.date64(), MOMENT.date(), "date"),
     (pa.timestamp("us", "UTC"), MOMENT.replace(tzinfo=ZONE), "timestamp"),
-    (pa.timestamp("ms", "UTC"), MOMENT.replace(microsecond=0, tzinfo=ZONE), "timestamp"),
+    (pa.timestamp("ms", "UTC"), MOMENT.replace(microsecond=0, tzinfo=ZONE), "timestamp_ms"),
     (pa.timestamp("us"), MOMENT, "timestamp_ntz"),
     (pa.timestamp("ns"), MOMENT, "timestamp_ntz_ns"),
     (pa.timestamp("ns", "UTC"), MOMENT.replace(tzinfo=ZONE), "timestamp_ns"),
-    (pa.time64("ns"), MOMENT.time(), None),
-    (pa.time32("ms"), MOMENT.time().replace(microsecond=0), None),
-    (pa.float16(), None, None),
-    (pa.uuid(), b"0" * 16, None),
+    (pa.time64("ns"), MOMENT.time(), "time_ns"),
+    (pa.time32("ms"), MOMENT.time().replace(microsecond=0), "time_ms"),
+    (pa.float16(), None, "float16"),
+    (pa.uuid(), b"0" * 16, "uuid"),
     (pa.duration("us"), datetime.timedelta(1), "bigint"),
-    (pa.time64("us"), MOMENT.time(), None),
+    (pa.time64("us"), MOMENT.time(), "time_us"),
     (pa.null(), None, "void"),
     (pa.decimal256(50, 2), Decimal("1.25"), None),
     (pa.decimal128(9, 2), Decimal("1.25"), "decimal(9,2)"),
@@ -59,7 +60,10 @@ PARQUET = [
     (pa.struct([("a", pa.int32()), ("b c", pa.list_(pa.string()))]), {"a": 1, "b c": ["x"]},
      "struct<a:int,`b c`:array<string>>"),
     (pa.struct([("a", pa.timestamp("ns"))]), {"a": MOMENT}, "struct<a:timestamp_ntz_ns>"),
-    (pa.list_(pa.time64("us")), [MOMENT.time()], None),
+    (pa.list_(pa.time64("us")), [MOMENT.time()], "array<time_us>"),
+    (pa.list_(pa.decimal256(50, 2)), [Decimal("1.25")], None),
+    (pa.struct([("a", pa.map_(pa.string(), pa.decimal128(9, 2))), ("b", pa.time32("ms"))]), None,
+     "struct<a:map<string,decimal(9,2)>,b:time_ms>"),
 ]  # fmt: skip
 
 
@@ -77,7 +81,32 @@ def test_parquet_types_are_those_spark_reads(
 def test_timestamps_of_96_bits(tmp_path: Path) -> None:
     table = pa.table({"x": pa.array([MOMENT], pa.timestamp("ns"))})
     pq.write_table(table, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    assert read_parquet_shape(tmp_path / "a.parquet").types == ("timestamp_int96",)
+    # What Spark wrote has no digits that it does not have.
+    by_spark = table.replace_schema_metadata({"org.apache.spark.version": "4.1.0"})
+    pq.write_table(by_spark, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
     assert read_parquet_shape(tmp_path / "a.parquet").types == ("timestamp",)
+
+
+WIDE = [
+    ("5 digits in 3 bytes", pa.decimal128(5, 2), {}, ("decimal(5,2)", "wide_decimal(5,2)")),
+    ("9 digits in 32 bits", pa.decimal128(9, 2), INTEGERS, ("decimal(9,2)", "wide_decimal(9,2)")),
+    ("15 digits in 64 bits", pa.decimal128(15, 2), INTEGERS, ("decimal(15,2)", "wide_decimal(15,2)")),
+    ("38 digits in 16 bytes", pa.decimal128(38, 2), {}, ("decimal(38,2)", "bytes_decimal(38,2)")),
+]
+
+
+@pytest.mark.parametrize(("title", "kind", "options", "types"), WIDE, ids=[row[0] for row in WIDE])
+def test_a_decimal_is_trusted_where_statistics_say_so(
+    title: str, kind: pa.DataType, options: dict[str, bool], types: tuple[str, str], tmp_path: Path
+) -> None:
+    table = pa.table({"x": pa.array([Decimal("1.25"), None, Decimal("-3.50")], kind)})
+    for statistics, expected in zip((True, False), types, strict=True):
+        pq.write_table(table, tmp_path / "a.parquet", write_statistics=statistics, **options)
+        assert read_parquet_shape(tmp_path / "a.parquet").types == (expected,)
+    only_nulls = pa.table({"x": pa.array([None], kind)})
+    pq.write_table(only_nulls, tmp_path / "a.parquet", **options)
+    assert read_parquet_shape(tmp_path / "a.parquet").types == types[:1]
 
 
 def test_parquet_without_a_row_is_empty(tmp_path: Path) -> None:
