@@ -1,4 +1,5 @@
-"""Names and texts as Spark SQL reads them back: the one place where anything is quoted."""
+"""Names and texts as Spark SQL reads them back: the one place where anything is quoted, and where the names
+of the columns come from that this project puts beside users' columns."""
 
 from __future__ import annotations
 
@@ -6,6 +7,14 @@ import re
 from typing import Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+OWN_PREFIX: Final = "_lakesmith_"
+"""What names of this project's columns begin with. No column of a user may (``is_taken``)."""
+
+
+def own(name: str) -> str:
+    """Returns the name of a column of this project beside users' columns, which none of those can have."""
+    return OWN_PREFIX + name
 
 
 def quoted(name: str) -> str:

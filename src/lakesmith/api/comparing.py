@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from lakesmith import limits
 from lakesmith.api.access import Access
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 VerifyListener = Callable[[VerifyStarted | EngineStarting], None]
 """Receives what ``verify`` is doing."""
+
+_CHANGE: Final = "_change"
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,14 @@ def _diff(session: SessionHandle, span: Span, limit: int | None, secrets: Sequen
     ):
         rows = tuple(islice(result.rows, limit))
         is_cut = next(iter(result.rows), None) is not None
-        return Diff(span.name, span.start, span.end, found.counts, result.columns, result.types, rows, is_cut)
+        names = _for_people(result.columns)
+        return Diff(span.name, span.start, span.end, found.counts, names, result.types, rows, is_cut)
+
+
+def _for_people(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the columns of a difference, the first of them ``_change`` unless the table has one like it."""
+    change, *others = names
+    return (change if _CHANGE in map(str.lower, others) else _CHANGE, *others)
 
 
 def verify(access: Access, select: Sequence[str], on_event: VerifyListener) -> Verified:

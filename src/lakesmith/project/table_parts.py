@@ -24,7 +24,7 @@ from lakesmith.project.declaring import (
     size,
 )
 from lakesmith.project.schedules import SCHEDULE_FORMS, Schedule, schedule_of
-from lakesmith.quoting import quoted_if_odd
+from lakesmith.quoting import OWN_PREFIX, quoted_if_odd
 
 ADDED_COLUMNS: Final = {
     "_source_file": ("string", "the landing file the row came from"),
@@ -59,13 +59,11 @@ IS_CURRENT: Final = "is_current"
 VALIDITY_COLUMNS: Final = (VALID_FROM, VALID_TO, IS_CURRENT)
 """Additional columns of a table that keeps versions: valid from, valid until, and whether it is current."""
 
-_OWN_PREFIX: Final = "_lakesmith_"
-
 
 def is_taken(column: str) -> bool:
     """Returns whether Iceberg or lakesmith reserves a column's name, in any case."""
     folded = column.lower()
-    return folded in _TAKEN_COLUMNS or folded.startswith(_OWN_PREFIX)
+    return folded in _TAKEN_COLUMNS or folded.startswith(OWN_PREFIX)
 
 
 class OnBadRow(StrEnum):

@@ -14,7 +14,7 @@ from typing import Any, Final
 from lakesmith.quality.model import Check, Rule, leaves
 from lakesmith.quality.predicate import as_double, compared, passes_of
 from lakesmith.quality.rule_types import TYPES
-from lakesmith.quoting import quoted
+from lakesmith.quoting import own, quoted
 
 Found = Mapping[str, Any]
 """Values of aggregates by their names."""
@@ -66,19 +66,23 @@ _GROUPED: Final[Mapping[str, Callable[[Found], float | None]]] = {
 }
 
 
+GROUP_SIZE: Final = own("n")
+"""The number of rows of a group, beside its columns."""
+
+
 def group_aggregates(groups: Groups) -> dict[str, str]:
-    """Returns the aggregates over groups whose sizes are ``n``."""
+    """Returns the aggregates over groups whose sizes are in the column ``GROUP_SIZE``."""
     nulls = [f"{quoted(name)} IS NULL" for name in groups.columns]
     some, one = f"NOT ({' AND '.join(nulls)})", f"({' OR '.join(nulls)})"
     return {
-        "rows": "sum(n)",
+        "rows": f"sum({GROUP_SIZE})",
         "groups": "count(1)",
-        "once": f"count_if(n = 1 AND {some})",
-        "single": f"count_if(n = 1 AND NOT {one})",
+        "once": f"count_if({GROUP_SIZE} = 1 AND {some})",
+        "single": f"count_if({GROUP_SIZE} = 1 AND NOT {one})",
         "values": f"count_if({some})",
-        "some": f"sum(n) FILTER (WHERE {some})",
-        "repeated": f"sum(n) FILTER (WHERE n > 1 AND {some})",
-        "logs": f"sum(n * ln(n)) FILTER (WHERE {some})",
+        "some": f"sum({GROUP_SIZE}) FILTER (WHERE {some})",
+        "repeated": f"sum({GROUP_SIZE}) FILTER (WHERE {GROUP_SIZE} > 1 AND {some})",
+        "logs": f"sum({GROUP_SIZE} * ln({GROUP_SIZE})) FILTER (WHERE {some})",
     }
 
 

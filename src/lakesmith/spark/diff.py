@@ -14,14 +14,14 @@ from pyspark.sql.types import DataType
 from lakesmith.errors import RunError
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import TableName
-from lakesmith.quoting import quoted
+from lakesmith.quoting import own, quoted
 from lakesmith.spark.frames.comparable import equal_in
 from lakesmith.spark.iceberg.change_feed import Changes, changed_rows, require_comparable, without_equal
 from lakesmith.spark.iceberg.refs import explaining
 from lakesmith.spark.iceberg.uncommitted_files import LAST_UPDATED, ROW_ID
 from lakesmith.spark.start.session import SessionHandle
 
-CHANGE = "_change"
+CHANGE = own("change")
 """The column that says what became of a row: one of the texts below."""
 DELETED, INSERTED, BEFORE, AFTER = "deleted", "inserted", "before", "after"
 

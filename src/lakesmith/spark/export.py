@@ -15,7 +15,7 @@ from lakesmith.execute.engine import NotIncremental
 from lakesmith.exports.due import ExportStep
 from lakesmith.exports.publishing import NULL_FOLDER, Written
 from lakesmith.project.definitions import ExportFormat
-from lakesmith.quoting import quoted
+from lakesmith.quoting import own, quoted
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.change_feed import changed_rows
 from lakesmith.spark.iceberg.snapshots import read_version
@@ -85,7 +85,7 @@ def _only(rows: DataFrame, names: Sequence[str], wanted: Sequence[_Values]) -> D
         chosen = _text(names[0]).isin(values)
         has_null = len(values) < len(wanted)
         return rows.where(chosen | _text(names[0]).isNull() if has_null else chosen)
-    keys = [f"_lakesmith_{number}" for number in range(len(names))]
+    keys = [own(f"{number}") for number in range(len(names))]
     schema = ", ".join(f"{key} string" for key in keys)
     partitions = F.broadcast(rows.sparkSession.createDataFrame(list(wanted), schema))
     same = [_text(name).eqNullSafe(F.col(key)) for name, key in zip(names, keys, strict=True)]

@@ -23,7 +23,7 @@ from lakesmith.execute.verify import (
 )
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import PythonQuery, SqlQuery, TableName
-from lakesmith.quoting import quoted
+from lakesmith.quoting import own, quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.tree import analysed, chance_in
 from lakesmith.spark.engine import explained
@@ -75,7 +75,7 @@ def _verified(session: SessionHandle, lake: Lake, step: TableStep) -> Verificati
     return failed(step.name, found)
 
 
-_OTHER: Final = "_lakesmith_other"
+_OTHER: Final = own("other")
 _EXAMPLES: Final = 20
 
 

@@ -24,7 +24,7 @@ from lakesmith.plan.settings import (
     setting_properties,
 )
 from lakesmith.project.definitions import Column, TableDefinition, TableName
-from lakesmith.quoting import literal, quoted
+from lakesmith.quoting import literal, own, quoted
 from lakesmith.sources.columns.types import TypeChange, column_changes
 from lakesmith.spark.iceberg.commits import physical, physical_namespace
 
@@ -39,10 +39,10 @@ _PROPERTIES: Final = {
     DELETES_OLD_METADATA: "true",
 }
 
-STAND_IN: Final = "_lakesmith_new_"
+STAND_IN: Final = own("new_")
 """How the name of a column begins that takes another's place when its batch is published."""
 
-_LAST_COLUMN: Final = "_lakesmith_keep"
+_LAST_COLUMN: Final = own("keep")
 
 
 def create_table(

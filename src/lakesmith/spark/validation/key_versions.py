@@ -26,7 +26,7 @@ from pyspark.sql.types import DataType
 from pyspark.sql.window import WindowSpec
 
 from lakesmith.project.definitions import Nulls, TableDefinition
-from lakesmith.quoting import quoted
+from lakesmith.quoting import own, quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.quarantine import REASONS
 from lakesmith.spark.catalyst.arrival import batch_of
@@ -35,12 +35,12 @@ from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.query.table_query import QueryRows
 from lakesmith.spark.validation.rules import DELETE, add_reasons, delete_condition, rule_counts, rule_reasons
 
-ARRIVED: Final = "_lakesmith_arrived"
+ARRIVED: Final = own("arrived")
 """The number of the batch that ingested a row into the input; null if arrival is unknown."""
 
-_RANK: Final = "_lakesmith_rank"
-_WINS: Final = "_lakesmith_wins"
-_BY_VALUES: Final = "_lakesmith_by_values"
+_RANK: Final = own("rank")
+_WINS: Final = own("wins")
+_BY_VALUES: Final = own("by_values")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith.errors import Problem, QualityError
-from lakesmith.quality.metrics import Groups, aggregates, group_aggregates, groups_of, metric
+from lakesmith.quality.metrics import GROUP_SIZE, Groups, aggregates, group_aggregates, groups_of, metric
 from lakesmith.quality.model import Check, Rule
 from lakesmith.quoting import quoted
 from lakesmith.spark.jvm.failures import explain_failure, wrong_value
@@ -97,7 +97,7 @@ class Measurements:
 
     def _stats(self, groups: Groups) -> Mapping[str, Any]:
         frame = self.subject.frame if groups.where is None else self.subject.frame.where(f"({groups.where})")
-        grouped = frame.groupBy(*map(quoted, groups.columns)).agg(F.count(F.lit(1)).alias("n"))
+        grouped = frame.groupBy(*map(quoted, groups.columns)).agg(F.count(F.lit(1)).alias(GROUP_SIZE))
         wanted = group_aggregates(groups)
         row = grouped.agg(*(F.expr(sql).alias(name) for name, sql in wanted.items())).collect()[0]
         return dict(row.asDict())

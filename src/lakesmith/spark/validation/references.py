@@ -18,7 +18,7 @@ from lakesmith.project.definitions import Project
 from lakesmith.quality.metrics import finite
 from lakesmith.quality.model import Check, Rule
 from lakesmith.quality.predicate import as_double
-from lakesmith.quoting import quoted
+from lakesmith.quoting import own, quoted
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.jvm.failures import explain_failure
 from lakesmith.sql.analysis import analyse
@@ -50,6 +50,11 @@ class References:
                 rule, what, "a table with rows", f"refresh it first: lakesmith run {found}"
             ) from error
 
+    def added(self, name: str) -> tuple[str, ...]:
+        """Returns the columns that a sourced table of the project has besides those of its source."""
+        (table,) = (each for each in self.project.tables if str(each.name).lower() == name.lower())
+        return table.added_columns if table.is_sourced else ()
+
     def column(self, rule: Rule, frame: DataFrame, name: str) -> str:
         """Returns a column's quoted name. Raises QualityError LS802 if it is missing."""
         if name.strip().lower() not in map(str.lower, frame.columns):
@@ -77,12 +82,12 @@ def _ratio(one: float, other: float) -> float:
 
 
 def _schema_match(at: References, rule: Rule, check: Check) -> float | None:
-    own, other = at.frame.schema.fields, at.table(rule, check.column).schema.fields
-    shown = [field for field in other if not field.name.startswith("_")]
-    if len(own) != len(shown):
+    mine, other = at.frame.schema.fields, at.table(rule, check.column)
+    theirs = other.drop(*at.added(check.column)).schema.fields
+    if len(mine) != len(theirs):
         return 0.0
-    kinds = {field.name.lower(): field.dataType for field in shown}
-    return sum(kinds.get(field.name.lower()) == field.dataType for field in own) / len(own)
+    kinds = {field.name.lower(): field.dataType for field in theirs}
+    return sum(kinds.get(field.name.lower()) == field.dataType for field in mine) / len(mine)
 
 
 _REFERENCE = re.compile(r"(?P<table>.+)\.(?:\{(?P<several>[^{}]+)\}|(?P<one>[^.{}]+))")
@@ -96,26 +101,26 @@ def _split_reference(rule: Rule, text: str) -> tuple[str, list[str]]:
 
 
 def _referential_integrity(at: References, rule: Rule, check: Check) -> float | None:
-    own = [at.column(rule, at.frame, name) for name in check.parameters[0].split(",")]
+    mine = [at.column(rule, at.frame, name) for name in check.parameters[0].split(",")]
     table, names = _split_reference(rule, check.parameters[1])
     other = at.table(rule, table)
     theirs = [at.column(rule, other, name) for name in names]
-    if len(own) != len(theirs):
-        raise _unreadable(rule, f"{len(own)} columns refer to {len(theirs)}", "as many columns on both sides")
-    pairs = [_comparable(at.frame, one, other, name) for one, name in zip(own, theirs, strict=True)]
-    keys = other.select(*(name.alias(f"k{n}") for n, (_, name) in enumerate(pairs))).distinct()
-    on = [one == F.col(f"k{n}") for n, (one, _) in enumerate(pairs)]
-    found = at.frame.select(*own).join(keys, on, "left_semi").count()
+    if len(mine) != len(theirs):
+        raise _unreadable(rule, f"{len(mine)} columns refer to {len(theirs)}", "as many columns on both sides")
+    pairs = [_comparable(at.frame, one, other, name) for one, name in zip(mine, theirs, strict=True)]
+    keys = other.select(*(name.alias(own(f"k{n}")) for n, (_, name) in enumerate(pairs))).distinct()
+    on = [one == F.col(own(f"k{n}")) for n, (one, _) in enumerate(pairs)]
+    found = at.frame.select(*mine).join(keys, on, "left_semi").count()
     return found / at.rows if at.rows else None
 
 
-def _comparable(frame: DataFrame, own: str, other: DataFrame, theirs: str) -> tuple[SparkColumn, SparkColumn]:
+def _comparable(frame: DataFrame, mine: str, other: DataFrame, theirs: str) -> tuple[SparkColumn, SparkColumn]:
     """Returns two columns to compare. A string beside another type is read as that type, or is NULL."""
-    kinds = [each.select(name).schema[0].dataType for each, name in ((frame, own), (other, theirs))]
+    kinds = [each.select(name).schema[0].dataType for each, name in ((frame, mine), (other, theirs))]
     if [isinstance(kind, StringType) for kind in kinds].count(True) != 1:
-        return F.col(own), F.col(theirs)
+        return F.col(mine), F.col(theirs)
     kind = kinds[isinstance(kinds[0], StringType)]
-    return F.col(own).try_cast(kind), F.col(theirs).try_cast(kind)
+    return F.col(mine).try_cast(kind), F.col(theirs).try_cast(kind)
 
 
 _AGGREGATE = re.compile(r"\s*(sum|avg)\s*\((.+)\)\s*", re.IGNORECASE)
@@ -145,13 +150,13 @@ def _dataset_match(at: References, rule: Rule, check: Check) -> float | None:
     if len(check.parameters) > 2:
         compared = _mapped(at, rule, other, check.parameters[2])
     else:
-        mapped = {own.lower() for own, _ in keys}
+        mapped = {mine.lower() for mine, _ in keys}
         names = [name for name in at.frame.columns if quoted(name).lower() not in mapped]
         compared = [(quoted(name), at.column(rule, other, name)) for name in names]
-    pairs = [_comparable(at.frame, own, other, theirs) for own, theirs in (*keys, *compared)]
-    renamed = other.select(*(theirs.alias(f"o{n}") for n, (_, theirs) in enumerate(pairs)))
-    on = [own == F.col(f"o{n}") for n, (own, _) in enumerate(pairs[: len(keys)])]
-    on += [own.eqNullSafe(F.col(f"o{n}")) for n, (own, _) in enumerate(pairs) if n >= len(keys)]
+    pairs = [_comparable(at.frame, mine, other, theirs) for mine, theirs in (*keys, *compared)]
+    renamed = other.select(*(theirs.alias(own(f"o{n}")) for n, (_, theirs) in enumerate(pairs)))
+    on = [mine == F.col(own(f"o{n}")) for n, (mine, _) in enumerate(pairs[: len(keys)])]
+    on += [mine.eqNullSafe(F.col(own(f"o{n}"))) for n, (mine, _) in enumerate(pairs) if n >= len(keys)]
     found = at.frame.join(renamed, on, "left_semi").count()
     return found / at.rows if at.rows else None
 
@@ -159,7 +164,7 @@ def _dataset_match(at: References, rule: Rule, check: Check) -> float | None:
 def _mapped(at: References, rule: Rule, other: DataFrame, text: str) -> list[tuple[str, str]]:
     pairs = [part.partition("->") for part in text.split(",")]
     return [
-        (at.column(rule, at.frame, own), at.column(rule, other, theirs or own)) for own, _, theirs in pairs
+        (at.column(rule, at.frame, mine), at.column(rule, other, theirs or mine)) for mine, _, theirs in pairs
     ]
 
 

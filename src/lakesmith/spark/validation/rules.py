@@ -20,8 +20,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, NullType
 
 from lakesmith.errors import Problem, QualityError, did_you_mean, listed
-from lakesmith.project.definitions import OnBadRow, TableDefinition
+from lakesmith.project.definitions import OnBadRow, TableDefinition, is_taken
 from lakesmith.quality.model import Rule
+from lakesmith.quoting import own
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.quarantine import REASONS
 from lakesmith.spark.jvm.failures import explain_failure, full_text, wrong_value
@@ -73,7 +74,7 @@ _FITTING: Final = {
 }
 """What a rule can cast to, by Spark's name of the type."""
 
-DELETE: Final = "_lakesmith_delete"
+DELETE: Final = own("delete")
 """True for a row that deletes its key."""
 
 TRY_FUNCTIONS: Final = "try_cast and try_divide give NULL where CAST and / fail"
@@ -221,7 +222,7 @@ def _refused(rows: DataFrame, expression: str) -> AnalysisException | None:
 
 
 def _unknown_column(rows: DataFrame, rule: Rule) -> Problem | None:
-    shown = [name for name in rows.columns if not name.startswith("_")]
+    shown = [name for name in rows.columns if not is_taken(name)]
     known = {name.lower() for name in rows.columns}
     for column in rule.columns:
         if column.lower() not in known:

@@ -19,16 +19,16 @@ from pyspark.sql.window import WindowSpec
 
 from lakesmith.errors import RunError, did_you_mean, listed
 from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, TableDefinition
-from lakesmith.quoting import quoted
+from lakesmith.quoting import own, quoted
 from lakesmith.spark.frames.comparable import comparable, has_equality, holds_maps, is_collated
 from lakesmith.spark.validation.rules import DELETE
 
-VERSION_OUTCOME: Final = "_lakesmith_outcome"
+VERSION_OUTCOME: Final = own("outcome")
 """What a version did: opened, continued, closed, or absent (a delete of a key that was not there)."""
 
 VERSION_OUTCOMES: Final = ("opened", "continued", "closed", "absent")
 
-IS_ROW: Final = "_lakesmith_is_row"
+IS_ROW: Final = own("is_row")
 """True for the newest version of each row, which is the row."""
 
 
