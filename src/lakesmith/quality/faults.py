@@ -5,11 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from lark import Token
 
 from lakesmith.errors import Place, Problem
+from lakesmith.quality.rule_types import TYPES
 
 Node = Any
 """A tree of lark, whose children are trees and tokens."""
@@ -69,13 +71,15 @@ def moved(place: Place, lines: int) -> Place:
     return place if place.line is None else Place(place.file, place.line + lines)
 
 
+_A_VALUE: Final = "a number, a string in double quotes, NULL, EMPTY or WHITESPACES_ONLY"
+_MOST_WRITTEN: Final = 37
 _EXPECTED: Final = (
     ({"RULES", "ANALYZERS"}, "Rules = [ ... ], upper and lower case as here"),
     ({"NAME", "LPAR", "RSQB"}, 'a rule, for example: IsComplete "column"'),
     ({"EQUAL", "NOT", "STRING", "NAME"}, "the name of a column or a condition, then a comma"),
     ({"EQUAL", "NOT", "COMMA"}, "a condition: one of = != > >= < <= between in matches not"),
     ({"EQUAL", "NOT"}, "a condition: one of = != > >= < <= between in matches not"),
-    ({"STRING", "NUMBER"}, "a number, a string in double quotes, NULL, EMPTY or WHITESPACES_ONLY"),
+    ({"STRING", "NUMBER"}, _A_VALUE),
     ({"BETWEEN", "IN"}, "not between, not in or not matches"),
     ({"LSQB", "DOLLAR"}, 'a list of values: ["a", "b"]'),
     ({"STAR", "RPAR"}, "an arithmetic operator, or the ) that closes the expression"),
@@ -115,12 +119,39 @@ def unexpected(written: Written, at: int, accepted: frozenset[str]) -> Fault:
     if at and _in_capitals(written.tokens[at - 1]):
         token = written.tokens[at - 1]
     expected = next((words for names, words in _EXPECTED if names <= accepted), "the rest of the rule")
+    if fault := _no_value(written, at, accepted):
+        return fault
     if token.type in ("BAD", "UNCLOSED"):
         what = "a string is not closed" if token[0] == '"' else "a character that DQDL does not have"
         return Fault("LS180", what, token, expected, shown(token), _UNKNOWN_CHARACTERS.get(token[0]))
     if token.type == "RSQB" and at and written.tokens[at - 1].type == "COMMA" and "LPAR" in accepted:
         return Fault("LS180", "a comma ends the list of rules", token, expected, "]", "remove the comma")
     return Fault("LS180", "the rule cannot be read", token, expected, shown(token), _hint(token))
+
+
+def _no_value(written: Written, at: int, accepted: frozenset[str]) -> Fault | None:
+    """Returns the fault that a word is where a value is expected: it may only be the name of a function."""
+    at -= accepted == {"LPAR"}
+    token = written.tokens[at] if 0 <= at < len(written.tokens) else written.last
+    if token.type != "NAME" or not accepted & {"LPAR", "NUMBER"} or token in TYPES:
+        return None
+    if token[0] not in "0123456789.":
+        return Fault("LS180", f"{token} is no value", token, _A_VALUE, str(token), f'a text is "{token}"')
+    # The sign of an exponent is a token of its own.
+    is_signed = token[-1] in "eE" and written.tokens[at + 1 : at + 2] and written.tokens[at + 1] in ("+", "-")
+    ends = at + 3 if is_signed else at + 1
+    text = "".join(written.tokens[at:ends])
+    what, expected = f"{text} is not a number as DQDL writes it", "digits, such as 1000 or 0.25"
+    return Fault("LS180", what, token, expected, text, _written_out(text))
+
+
+def _written_out(text: str) -> str | None:
+    try:
+        found = Decimal(text)
+    except InvalidOperation:
+        return None
+    is_short = abs(found.adjusted()) < _MOST_WRITTEN
+    return f"write it as {found:f}" if is_short else "write it without an exponent"
 
 
 def _in_capitals(token: Token) -> bool:

@@ -199,7 +199,28 @@ Analyzers = [ IsComplete "a" ]""",
             "LS185 t.yaml:11: a decimal that no column can have",
         ],
     ),
-    "an exponent": ('Rules = [ ColumnValues "a" > 1e5 ]', ["LS180 t.yaml:10: the rule cannot be read"]),
+    "an exponent": (
+        'Rules = [ ColumnValues "a" > 1e5 ]',
+        ["LS180 t.yaml:10: 1e5 is not a number as DQDL writes it"],
+    ),
+    "an exponent before another rule": (
+        'Rules = [ Mean "a" > 1e30,\nMean "b" > -1E5, Mean "c" > 1e-3, Mean "d" > 1e999999999 ]',
+        [
+            "LS180 t.yaml:10: 1e30 is not a number as DQDL writes it",
+            "LS180 t.yaml:11: 1E5 is not a number as DQDL writes it",
+            "LS180 t.yaml:11: 1e-3 is not a number as DQDL writes it",
+            "LS180 t.yaml:11: 1e999999999 is not a number as DQDL writes it",
+        ],
+    ),
+    "words in place of values": (
+        'Rules = [ ColumnValues "a" in [x, "y"],\nMean "b" > 1e, Mean "c" = 5x, Mean "d" > .5 ]',
+        [
+            "LS180 t.yaml:10: x is no value",
+            "LS180 t.yaml:11: 1e is not a number as DQDL writes it",
+            "LS180 t.yaml:11: 5x is not a number as DQDL writes it",
+            "LS180 t.yaml:11: .5 is not a number as DQDL writes it",
+        ],
+    ),
     "a length of NULL": (
         'Rules = [ ColumnLength "a" = NULL ]',
         ["LS185 t.yaml:10: ColumnLength is compared with numbers only"],
@@ -269,3 +290,23 @@ def test_a_text_is_read_in_linear_time() -> None:
     assert len(parse_rules(f"Rules = [\n{many}\n]", PLACE)) == 2_000
     unclosed = 'Rules = [ IsComplete "' + "\\\\" * 20_000
     assert problems(unclosed) == ["LS180 t.yaml:10: a string is not closed"]
+
+
+@pytest.mark.parametrize(
+    ("number", "found", "hint"),
+    [
+        ("1e3", "1e3", "write it as 1000"),
+        ("1.5E2", "1.5E2", "write it as 150"),
+        ("-1e-3", "1e-3", "write it as 0.001"),
+        (".5", ".5", "write it as 0.5"),
+        ("1e999999999", "1e999999999", "write it without an exponent"),
+        ("0x10", "0x10", None),
+    ],
+)
+def test_a_number_that_dqdl_does_not_have_is_found_and_written_out(
+    number: str, found: str, hint: str | None
+) -> None:
+    with pytest.raises(ProjectError) as raised:
+        parse_rules(f'Rules = [ Mean "x" > {number}, RowCount > 1 ]', Place("t.yaml", 1))
+    (problem,) = raised.value.problems
+    assert (problem.found, problem.hint) == (found, hint)
