@@ -12,6 +12,7 @@ from lakesmith.catalog.record import Record
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import Problem, count
 from lakesmith.project.definitions import Severity, TableDefinition
+from lakesmith.quality.numbers import number
 
 
 class Kind(StrEnum):
@@ -95,7 +96,7 @@ def of_rules(table: str, record: Record | None) -> Iterator[Finding]:
     """Yields a finding for each table rule that failed, and let the batch of the record be published."""
     for rule, gate in (record.gates if record else {}).items():
         if gate.has_failed:
-            measured = "" if gate.metric is None else f": {gate.metric:g}"
+            measured = "" if gate.metric is None else f": {number(gate.metric)}"
             expected = f"; expected: {gate.expected}" if gate.expected else ""
             what = f"the rule {rule} failed{measured}{expected}"
             hint = f"lakesmith explain {table}"

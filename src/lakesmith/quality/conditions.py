@@ -22,6 +22,8 @@ _MINUTES: Final = {"minutes": 1, "hours": 60, "days": 1440}
 _BYTES: Final = {unit: 1024**power for power, unit in enumerate(("B", "KB", "MB", "GB", "TB"))}
 _EQUALITY: Final = frozenset({"=", "!=", "in", "not in"})
 
+_ALL_DIGITS: Final = 1000
+
 MOST_EARLIER: Final = 100
 """The most earlier metrics that ``last`` can ask for: they are in every progress record."""
 
@@ -159,7 +161,8 @@ def _number(tree: Node | Token) -> Value:
 
 
 def _calculated(left: str, operator: Token, right: str) -> str:
-    with localcontext(prec=28) as context:
+    # A quotient has no last digit; of the others the digits are counted later.
+    with localcontext(prec=28 if operator == "/" else _ALL_DIGITS) as context:
         context.traps[DivisionByZero] = context.traps[InvalidOperation] = True
         one, other = Decimal(left), Decimal(right)
         try:

@@ -9,9 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Final
 
+from lakesmith.quality.exact_metrics import DEGREES, exact_extremes, exact_metric, exact_quartiles, exact_sums
 from lakesmith.quality.model import Check, Rule, leaves
+from lakesmith.quality.numbers import Number, finite
 from lakesmith.quality.predicate import as_double, compared, passes_of
 from lakesmith.quality.rule_types import TYPES
 from lakesmith.quoting import own, quoted
@@ -55,11 +59,11 @@ class Groups:
     where: str | None
 
 
-_GROUPED: Final[Mapping[str, Callable[[Found], float | None]]] = {
+_GROUPED: Final[Mapping[str, Callable[[Found], Number | None]]] = {
     "Uniqueness": lambda found: _share(found["once"], found["some"]),
     "UniqueValueRatio": lambda found: _share(found["once"], found["values"]),
-    "DistinctValuesCount": lambda found: float(found["groups"]),
-    "DuplicateRowCount": lambda found: float(found["repeated"] or 0),
+    "DistinctValuesCount": lambda found: Fraction(found["groups"]),
+    "DuplicateRowCount": lambda found: Fraction(found["repeated"] or 0),
     "Entropy": lambda found: _entropy(found),
     "IsUnique": lambda found: _share(found["once"], found["some"]),
     "IsPrimaryKey": lambda found: _share(found["single"], found["rows"]),
@@ -113,15 +117,21 @@ def _is_aggregated(check: Check) -> bool:
     """Whether ``aggregates`` has some for a check."""
     if check.type == "RowCount":
         return check.where is not None
-    own = ("Completeness", "ZerosCount", "Range", "InterquartileRange", *_FUNCTIONS)
+    own = ("Completeness", "ZerosCount", "Range", "InterquartileRange", "ColumnCorrelation", *_FUNCTIONS)
     return check.type in own or (is_share(check) and check.type != "CustomSql")
 
 
 _OTHER_TABLES: Final = ("table", "text text", "table text text?")
 
 
-def aggregates(check: Check, now: float) -> dict[str, str]:
-    """Returns the aggregates over all rows that a check needs. ``now``: seconds since the epoch."""
+def aggregates(check: Check, now: float, kinds: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Returns the aggregates over all rows that a check needs.
+
+    Args:
+        check: the check.
+        now: seconds since the epoch.
+        kinds: Spark's types of the table's columns, by their names in lower case.
+    """
     rows = "true" if check.where is None else f"coalesce(({check.where}), false)"
     if is_share(check) and check.type != "CustomSql":
         return {"rows": f"count_if({rows})", "passing": f"count_if({rows} AND {_passes(check, now)})"}
@@ -135,16 +145,29 @@ def aggregates(check: Check, now: float) -> dict[str, str]:
     values = [as_double(quoted(name)) for name in check.parameters]
     if check.type == "ZerosCount":
         return {"value": f"count_if({rows} AND coalesce({values[0]} = 0D, false))"}
+    columns = [(quoted(name), kinds.get(name.lower(), "double")) for name in check.parameters]
     if check.type == "Range":
-        return {name: f"{name}({values[0]}) FILTER (WHERE {rows})" for name in ("max", "min")}
+        found = {name: f"{name}({values[0]}) FILTER (WHERE {rows})" for name in ("max", "min")}
+        return found | exact_extremes(columns[0], rows)
     if check.type == "InterquartileRange":
-        return {"quartiles": f"percentile({values[0]}, array(0.25D, 0.75D)) FILTER (WHERE {rows})"}
+        quartiles = f"percentile({values[0]}, array(0.25D, 0.75D)) FILTER (WHERE {rows})"
+        return {"quartiles": quartiles} | exact_quartiles(columns[0], quartiles, rows)
+    if check.type == "ColumnCorrelation":
+        return {"value": _correlation(values, rows)} | exact_sums(columns, rows, DEGREES[check.type])
     if check.type in _FUNCTIONS:
         value = f"{_FUNCTIONS[check.type]}({', '.join(values)}) FILTER (WHERE {rows})"
         if check.type in _ZERO_IF_ALIKE:
             value = f"coalesce({value}, IF(count({values[0]}) FILTER (WHERE {rows}) > 0, 0D, NULL))"
-        return {"value": value}
+        return {"value": value} | exact_sums(columns, rows, DEGREES.get(check.type, 0))
     return {}
+
+
+def _correlation(values: Sequence[str], rows: str) -> str:
+    """Returns Pearson's correlation of two doubles. Spark's own, corr, divides by zero if one never changes."""
+    one, other = values
+    pairs = f"FILTER (WHERE {rows} AND {one} IS NOT NULL AND {other} IS NOT NULL)"
+    away = " * ".join(f"stddev_pop({each}) {pairs}" for each in values)
+    return f"try_divide(covar_pop({one}, {other}) {pairs}, {away})"
 
 
 _FUNCTIONS: Final = {
@@ -152,7 +175,6 @@ _FUNCTIONS: Final = {
     "Sum": "sum",
     "StandardDeviation": "stddev_pop",
     "Variance": "var_pop",
-    "ColumnCorrelation": "corr",
     "Skewness": "skewness",
     "Kurtosis": "kurtosis",
 }
@@ -169,14 +191,16 @@ def _passes(check: Check, now: float) -> str:
     return f"coalesce({compared(age, check.condition)}, false)"
 
 
-def metric(check: Check, found: Found) -> float | None:
+def metric(check: Check, found: Found) -> Number | None:
     """Returns a check's metric from the values of its aggregates."""
     if check.type in _GROUPED:
         return _GROUPED[check.type](found)
     if "passing" in found:
         return _share(found["passing"], found["rows"])
     if check.type == "RowCount":
-        return float(found["rows"])
+        return Fraction(found["rows"])
+    if (exact := exact_metric(check.type, found)) is not None:
+        return exact
     if check.type == "Range":
         return None if found["max"] is None else finite(found["max"] - found["min"])
     if check.type == "InterquartileRange":
@@ -184,13 +208,8 @@ def metric(check: Check, found: Found) -> float | None:
     return finite(found["value"])
 
 
-def finite(value: Any) -> float | None:
-    """Returns a value as a number; None for NULL, NaN and infinity, with which nothing can be compared."""
-    return None if value is None or not math.isfinite(value) else float(value)
-
-
-def _share(part: int | None, whole: int | None) -> float | None:
-    return float(part or 0) / whole if whole else None
+def _share(part: int | None, whole: int | None) -> Number | None:
+    return Fraction(part or 0, whole) if whole else None
 
 
 def _entropy(found: Found) -> float | None:

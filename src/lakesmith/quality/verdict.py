@@ -6,18 +6,20 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from lakesmith.quality.metrics import anomaly_metric, is_share, metric_name
 from lakesmith.quality.model import Call, Check, Composite, Condition, Rule, Value, leaves
+from lakesmith.quality.numbers import Number, compared, in_words, plain, rounded
 
 KEPT_FOR_ANOMALIES: Final = 30
 KEPT_FOR_OTHERS: Final = 10
 _FEWEST: Final = 3
 _DEVIATIONS: Final = 3.0
 
-Metric = Callable[[Check], float | None]
+Metric = Callable[[Check], Number | None]
 History = Callable[[Check], Sequence[float]]
 """Earlier metrics, newest first."""
 
@@ -41,7 +43,7 @@ def outcome_of(rule: Rule, metric: Metric, history: History) -> Outcome:
     return Outcome(
         rule,
         passed,
-        metric(next(leaves(rule.check))),
+        rounded(metric(next(leaves(rule.check)))),
         "; ".join(each[1] for each in verdicts),
         "; ".join(each[2] for each in verdicts),
     )
@@ -54,24 +56,35 @@ def _combined(check: Check | Composite, verdicts: Iterator[bool]) -> bool:
     return all(parts) if check.operator == "and" else any(parts)
 
 
-def _verdict(check: Check, value: float | None, earlier: Sequence[float]) -> tuple[bool, str, str]:
+def _verdict(check: Check, value: Number | None, earlier: Sequence[float]) -> tuple[bool, str, str]:
     """Whether a check holds, what was found, and what was expected."""
     name = metric_name(check)
     if value is None and check.type in ("DataFreshness", "ColumnDataType"):
         return True, f"{name}: there is no row to check", "all rows"
     if value is None:
         return False, f"{name}: there is no value to measure", "at least one row with a value"
-    found = _found(check, name, value)
     if check.type == "DetectAnomalies":
-        return _usual(value, earlier, found)
+        return _usual(check, float(value), earlier)
     condition = check.threshold if is_share(check) else check.condition
     if condition is None:
-        return value == 1.0, found, _HOLDS.get(check.type, "all rows")
+        meets, expected = _is_whole, _HOLDS.get(check.type, "all rows")
+        return meets(value), _found(check, value, meets), expected
+    # Earlier metrics are doubles, and so is what is compared with them.
+    compared_as = value if condition.is_fixed else float(value)
     try:
         fixed = evaluated(condition, earlier)
-    except ZeroDivisionError:
-        return False, f"{found}; its condition divides by zero", _words(condition)
-    return holds(value, fixed), found, _words(fixed)
+    except ArithmeticError as error:
+        why = "divides by zero" if isinstance(error, ZeroDivisionError) else "is beyond what a double holds"
+        return False, f"{_found(check, value, _is_whole)}; its condition {why}", _words(condition)
+
+    def meets_it(number: Number) -> bool:
+        return holds(number, fixed)
+
+    return meets_it(compared_as), _found(check, compared_as, meets_it), _words(fixed)
+
+
+def _is_whole(value: Number) -> bool:
+    return value == 1
 
 
 _HOLDS: Final = {
@@ -82,28 +95,27 @@ _HOLDS: Final = {
 }
 
 
-def _found(check: Check, name: str, value: float) -> str:
+def _found(check: Check, value: Number, meets: Callable[[Number], bool]) -> str:
     if is_share(check):
-        return f"{100 * value:.6g}% of rows pass"
+        return f"{in_words(value, meets, 100)}% of rows pass"
     if check.type in ("IsUnique", "IsPrimaryKey"):
-        return f"{100 * value:.6g}% of rows are unique"
+        return f"{in_words(value, meets, 100)}% of rows are unique"
     if check.type in _HOLDS:
         return "it is so" if value else "it is not so"
-    return f"{name} is {number(value)}"
+    return f"{metric_name(check)} is {in_words(value, meets)}"
 
 
-def _usual(value: float, earlier: Sequence[float], found: str) -> tuple[bool, str, str]:
+def _usual(check: Check, value: float, earlier: Sequence[float]) -> tuple[bool, str, str]:
     known = earlier[:KEPT_FOR_ANOMALIES]
     if len(known) < _FEWEST:
+        found = _found(check, value, bool)
         return True, found, f"anything before {_FEWEST} earlier metrics are known"
-    mean, away = statistics.fmean(known), _DEVIATIONS * statistics.pstdev(known)
-    expected = f"{number(mean - away)} to {number(mean + away)}, from {len(known)} earlier metrics"
-    return mean - away <= value <= mean + away, found, expected
-
-
-def number(value: float) -> str:
-    """Returns a metric for people."""
-    return f"{value:,.0f}" if value == int(value) else f"{value:.6g}"
+    # Not fmean, which may differ from the mean of equal values.
+    mean, away = statistics.mean(known), _DEVIATIONS * statistics.pstdev(known)
+    low, high = mean - away, mean + away
+    found = _found(check, value, lambda each: low <= each <= high)
+    span = f"{in_words(low, lambda each: each <= value)} to {in_words(high, lambda each: value <= each)}"
+    return low <= value <= high, found, f"{span}, from {len(known)} earlier metrics"
 
 
 def _words(condition: Condition) -> str:
@@ -113,55 +125,59 @@ def _words(condition: Condition) -> str:
     return f"{condition.operator} {values}"
 
 
-def holds(value: float, condition: Condition) -> bool:
+def holds(value: Number, condition: Condition) -> bool:
     """Returns whether a number meets a condition with fixed values."""
-    values = [float(each) for each in condition.fixed]
+    pairs = [compared(value, each) for each in condition.fixed]
+    one, other = pairs[0]
     match condition.operator:
         case "=" | "in":
-            return value in values
+            return any(one == other for one, other in pairs)
         case "!=" | "not in":
-            return value not in values
+            return not any(one == other for one, other in pairs)
         case "between":
-            return values[0] < value < values[1]
+            return _is_between(pairs)
         case "not between":
-            return not values[0] < value < values[1]
+            return not _is_between(pairs)
         case ">":
-            return value > values[0]
+            return one > other
         case ">=":
-            return value >= values[0]
+            return one >= other
         case "<":
-            return value < values[0]
-    return value <= values[0]
+            return one < other
+    return one <= other
+
+
+def _is_between(pairs: Sequence[tuple[Number, Number]]) -> bool:
+    (low, least), (high, greatest) = pairs
+    return least < low and high < greatest
 
 
 def evaluated(condition: Condition, earlier: Sequence[float]) -> Condition:
-    """Returns a condition with the values that follow from earlier metrics. Raises ZeroDivisionError."""
-    values = (
-        value if isinstance(value, str) else f"{_one(value, earlier):.15g}" for value in condition.values
-    )
+    """Returns a condition with the values that follow from earlier metrics, taken as they are shown.
+
+    Raises ZeroDivisionError, OverflowError.
+    """
+    metrics = [Fraction(repr(each)) for each in earlier]
+    found = (each if isinstance(each, str) else _evaluated(each, metrics) for each in condition.values)
+    values = (each if isinstance(each, str) else plain(float(_number(each))) for each in found)
     return replace(condition, values=tuple(values))
 
 
-def _one(value: Value, earlier: Sequence[float]) -> float:
-    found = _evaluated(value, earlier)
-    return found[0] if isinstance(found, list) else found
-
-
-_FUNCTIONS: Final[dict[str, Callable[[Sequence[float]], float]]] = {
-    "avg": statistics.fmean,
+_FUNCTIONS: Final[dict[str, Callable[[Sequence[Fraction]], Fraction]]] = {
+    "avg": statistics.mean,
     "median": statistics.median,
     "min": min,
     "max": max,
-    "sum": sum,
-    "std": statistics.pstdev,
+    "sum": lambda values: sum(values, Fraction(0)),
+    "std": lambda values: Fraction(statistics.pstdev(values)),
 }
 
 
-def _evaluated(value: Value, earlier: Sequence[float]) -> float | list[float]:
+def _evaluated(value: Value, earlier: Sequence[Fraction]) -> Fraction | list[Fraction]:
     if isinstance(value, str):
-        return float(value)
+        return Fraction(value)
     if value.name == "last":
-        return list(earlier[: int(str(value.arguments[0]))]) or [0.0]
+        return list(earlier[: int(str(value.arguments[0]))]) or [Fraction(0)]
     found = [_evaluated(each, earlier) for each in value.arguments]
     if value.name == "index":
         listed, at = found
@@ -174,11 +190,11 @@ def _evaluated(value: Value, earlier: Sequence[float]) -> float | list[float]:
     return _calculated(value.name, [_number(each) for each in found])
 
 
-def _number(found: float | list[float]) -> float:
+def _number(found: Fraction | list[Fraction]) -> Fraction:
     return found[0] if isinstance(found, list) else found
 
 
-def _calculated(operator: str, values: Sequence[float]) -> float:
+def _calculated(operator: str, values: Sequence[Fraction]) -> Fraction:
     match operator:
         case "abs":
             return abs(values[0])

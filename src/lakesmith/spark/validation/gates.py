@@ -15,6 +15,7 @@ from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import OnFailedRule, TableDefinition
 from lakesmith.quality.metrics import metric_name
 from lakesmith.quality.model import Check
+from lakesmith.quality.numbers import Number
 from lakesmith.quality.verdict import Outcome, kept, measured, outcome_of
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch, Draft, live_rows
@@ -86,13 +87,14 @@ def checked(
     return outcomes, _with_earlier(now, earlier)
 
 
-def _with_earlier(now: Mapping[Check, float | None], earlier: Metrics) -> Metrics:
+def _with_earlier(now: Mapping[Check, Number | None], earlier: Metrics) -> Metrics:
     """Returns the metrics to record: those of now before as many earlier ones as rules may ask for."""
     found: dict[str, tuple[float, ...]] = {}
     for leaf, value in now.items():
         name = metric_name(leaf)
         many = max(kept(leaf), len(found.get(name, ())))
-        found[name] = (*(() if value is None else (value,)), *earlier.get(name, ()))[:many]
+        measured_now = () if value is None else (float(value),)
+        found[name] = (*measured_now, *earlier.get(name, ()))[:many]
     return found
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -16,9 +17,10 @@ from pyspark.sql import functions as F
 from lakesmith.errors import Problem, QualityError
 from lakesmith.quality.metrics import GROUP_SIZE, Groups, aggregates, group_aggregates, groups_of, metric
 from lakesmith.quality.model import Check, Rule
+from lakesmith.quality.numbers import Number
 from lakesmith.quoting import quoted
 from lakesmith.spark.jvm.failures import explain_failure, wrong_value
-from lakesmith.spark.validation.references import REFERRING, References
+from lakesmith.spark.validation.references import REFERRING, References, column_kinds
 from lakesmith.spark.validation.rules import TRY_FUNCTIONS, filter_problem, problem_of
 
 
@@ -42,9 +44,9 @@ class Measurements:
 
     subject: Subject
     now: float
-    _found: dict[Check, float | None] = field(default_factory=dict)
+    _found: dict[Check, Number | None] = field(default_factory=dict)
 
-    def __call__(self, check: Check) -> float | None:
+    def __call__(self, check: Check) -> Number | None:
         return self._found[check]
 
     def take(self, rules: Iterable[tuple[Rule, Sequence[Check]]]) -> None:
@@ -65,7 +67,7 @@ class Measurements:
             for check in set(checks) - self._found.keys():
                 self._found[check] = self._alone(rule, check)
 
-    def _alone(self, rule: Rule, check: Check) -> float | None:
+    def _alone(self, rule: Rule, check: Check) -> Number | None:
         try:
             if check.type in REFERRING:
                 return REFERRING[check.type](self.subject.references, rule, check)
@@ -80,7 +82,8 @@ class Measurements:
             raise
 
     def _by_aggregates(self, checks: Sequence[Check]) -> None:
-        wanted = {check: found for check in checks if (found := aggregates(check, self.now))}
+        kinds = column_kinds(self.subject.frame)
+        wanted = {check: found for check in checks if (found := aggregates(check, self.now, kinds))}
         every = [sql for found in wanted.values() for sql in found.values()]
         if not every:
             return
@@ -131,19 +134,19 @@ class Measurements:
         return Problem("LS802", what, rule.place, "a number", value, f"{hint}: {TRY_FUNCTIONS}", rule.text)
 
 
-def _exists(subject: Subject, check: Check) -> float:
-    return float(check.column.lower() in map(str.lower, subject.columns))
+def _exists(subject: Subject, check: Check) -> Fraction:
+    return Fraction(check.column.lower() in map(str.lower, subject.columns))
 
 
-def _match(subject: Subject, check: Check) -> float:
+def _match(subject: Subject, check: Check) -> Fraction:
     pattern: Any = subject.spark._jvm.java.util.regex.Pattern  # type: ignore[union-attr]
     compiled = pattern.compile(check.column)
-    return float(all(compiled.matcher(name).find() for name in subject.columns))
+    return Fraction(all(compiled.matcher(name).find() for name in subject.columns))
 
 
-_BY_METADATA: Mapping[str, Callable[[Subject, Check], float]] = {
-    "RowCount": lambda subject, _: float(subject.rows),
-    "ColumnCount": lambda subject, _: float(len(subject.columns)),
+_BY_METADATA: Mapping[str, Callable[[Subject, Check], Fraction]] = {
+    "RowCount": lambda subject, _: Fraction(subject.rows),
+    "ColumnCount": lambda subject, _: Fraction(len(subject.columns)),
     "ColumnExists": _exists,
     "ColumnNamesMatchPattern": _match,
 }

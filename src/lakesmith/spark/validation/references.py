@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column as SparkColumn
@@ -15,9 +16,9 @@ from pyspark.sql.types import StringType
 
 from lakesmith.errors import Problem, QualityError, did_you_mean, listed
 from lakesmith.project.definitions import Project
-from lakesmith.quality.metrics import finite
+from lakesmith.quality.metrics import aggregates, metric
 from lakesmith.quality.model import Check, Rule
-from lakesmith.quality.predicate import as_double
+from lakesmith.quality.numbers import Number, finite
 from lakesmith.quoting import own, quoted
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.jvm.failures import explain_failure
@@ -71,23 +72,27 @@ def _unfit(rule: Rule, what: str, expected: str, hint: str | None = None) -> Qua
     return QualityError(Problem("LS802", what, rule.place, expected, hint=hint, rule=rule.text))
 
 
-def _row_count_match(at: References, rule: Rule, check: Check) -> float | None:
-    return _ratio(at.rows, at.table(rule, check.column).count())
+def _row_count_match(at: References, rule: Rule, check: Check) -> Number | None:
+    return _ratio(Fraction(at.rows), Fraction(at.table(rule, check.column).count()))
 
 
-def _ratio(one: float, other: float) -> float:
+def _ratio(one: Number, other: Number) -> Number:
     if other == 0:
-        return 1.0 if one == 0 else 0.0
+        return Fraction(one == 0)
     return one / other
 
 
-def _schema_match(at: References, rule: Rule, check: Check) -> float | None:
+def _share(part: int, whole: int) -> Number | None:
+    return Fraction(part, whole) if whole else None
+
+
+def _schema_match(at: References, rule: Rule, check: Check) -> Number | None:
     mine, other = at.frame.schema.fields, at.table(rule, check.column)
     theirs = other.drop(*at.added(check.column)).schema.fields
     if len(mine) != len(theirs):
-        return 0.0
+        return Fraction(0)
     kinds = {field.name.lower(): field.dataType for field in theirs}
-    return sum(kinds.get(field.name.lower()) == field.dataType for field in mine) / len(mine)
+    return _share(sum(kinds.get(field.name.lower()) == field.dataType for field in mine), len(mine))
 
 
 _REFERENCE = re.compile(r"(?P<table>.+)\.(?:\{(?P<several>[^{}]+)\}|(?P<one>[^.{}]+))")
@@ -100,21 +105,25 @@ def _split_reference(rule: Rule, text: str) -> tuple[str, list[str]]:
     return match["table"], (match["several"] or match["one"]).split(",")
 
 
-def _referential_integrity(at: References, rule: Rule, check: Check) -> float | None:
+def _referential_integrity(at: References, rule: Rule, check: Check) -> Number | None:
     mine = [at.column(rule, at.frame, name) for name in check.parameters[0].split(",")]
     table, names = _split_reference(rule, check.parameters[1])
     other = at.table(rule, table)
     theirs = [at.column(rule, other, name) for name in names]
     if len(mine) != len(theirs):
-        raise _unreadable(rule, f"{len(mine)} columns refer to {len(theirs)}", "as many columns on both sides")
+        raise _unreadable(
+            rule, f"{len(mine)} columns refer to {len(theirs)}", "as many columns on both sides"
+        )
     pairs = [_comparable(at.frame, one, other, name) for one, name in zip(mine, theirs, strict=True)]
     keys = other.select(*(name.alias(own(f"k{n}")) for n, (_, name) in enumerate(pairs))).distinct()
     on = [one == F.col(own(f"k{n}")) for n, (one, _) in enumerate(pairs)]
     found = at.frame.select(*mine).join(keys, on, "left_semi").count()
-    return found / at.rows if at.rows else None
+    return _share(found, at.rows)
 
 
-def _comparable(frame: DataFrame, mine: str, other: DataFrame, theirs: str) -> tuple[SparkColumn, SparkColumn]:
+def _comparable(
+    frame: DataFrame, mine: str, other: DataFrame, theirs: str
+) -> tuple[SparkColumn, SparkColumn]:
     """Returns two columns to compare. A string beside another type is read as that type, or is NULL."""
     kinds = [each.select(name).schema[0].dataType for each, name in ((frame, mine), (other, theirs))]
     if [isinstance(kind, StringType) for kind in kinds].count(True) != 1:
@@ -123,15 +132,17 @@ def _comparable(frame: DataFrame, mine: str, other: DataFrame, theirs: str) -> t
     return F.col(mine).try_cast(kind), F.col(theirs).try_cast(kind)
 
 
+_AGGREGATES = {"sum": "Sum", "avg": "Mean"}
+"""The rule types that measure them."""
 _AGGREGATE = re.compile(r"\s*(sum|avg)\s*\((.+)\)\s*", re.IGNORECASE)
 
 
-def _aggregate_match(at: References, rule: Rule, check: Check) -> float | None:
+def _aggregate_match(at: References, rule: Rule, check: Check) -> Number | None:
     one, other = (_aggregate(at, rule, text) for text in check.parameters)
     return None if one is None or other is None else _ratio(one, other)
 
 
-def _aggregate(at: References, rule: Rule, text: str) -> float | None:
+def _aggregate(at: References, rule: Rule, text: str) -> Number | None:
     match = _AGGREGATE.fullmatch(text)
     if match is None:
         raise _unreadable(rule, repr(text), "sum(column) or avg(silver.orders.column)")
@@ -140,11 +151,20 @@ def _aggregate(at: References, rule: Rule, text: str) -> float | None:
     if named.lower() not in map(str.lower, at.frame.columns) and "." in named:
         table, names = _split_reference(rule, named)
         frame, column = at.table(rule, table), ",".join(names)
-    number = as_double(at.column(rule, frame, column))
-    return finite(frame.agg(F.expr(f"{match[1]}({number})")).collect()[0][0])
+    at.column(rule, frame, column)
+    sums = Check(_AGGREGATES[match[1].lower()], (column.strip(),))
+    wanted = aggregates(sums, 0, column_kinds(frame))
+    return metric(
+        sums, frame.agg(*(F.expr(sql).alias(name) for name, sql in wanted.items())).collect()[0].asDict()
+    )
 
 
-def _dataset_match(at: References, rule: Rule, check: Check) -> float | None:
+def column_kinds(frame: DataFrame) -> dict[str, str]:
+    """Returns the types of a frame's columns, as Spark writes them, by their names in lower case."""
+    return {field.name.lower(): field.dataType.simpleString() for field in frame.schema.fields}
+
+
+def _dataset_match(at: References, rule: Rule, check: Check) -> Number | None:
     other = at.table(rule, check.column)
     keys = _mapped(at, rule, other, check.parameters[1])
     if len(check.parameters) > 2:
@@ -158,7 +178,7 @@ def _dataset_match(at: References, rule: Rule, check: Check) -> float | None:
     on = [mine == F.col(own(f"o{n}")) for n, (mine, _) in enumerate(pairs[: len(keys)])]
     on += [mine.eqNullSafe(F.col(own(f"o{n}"))) for n, (mine, _) in enumerate(pairs) if n >= len(keys)]
     found = at.frame.join(renamed, on, "left_semi").count()
-    return found / at.rows if at.rows else None
+    return _share(found, at.rows)
 
 
 def _mapped(at: References, rule: Rule, other: DataFrame, text: str) -> list[tuple[str, str]]:
@@ -168,7 +188,7 @@ def _mapped(at: References, rule: Rule, other: DataFrame, text: str) -> list[tup
     ]
 
 
-def _custom_sql(at: References, rule: Rule, check: Check) -> float | None:
+def _custom_sql(at: References, rule: Rule, check: Check) -> Number | None:
     try:
         analysis = analyse(check.column)
         names = {str(each.name).lower(): physical(each.name) for each in at.project.tables}
@@ -182,7 +202,7 @@ def _custom_sql(at: References, rule: Rule, check: Check) -> float | None:
     try:
         rows = session.sql(sql)
         if check.condition is None:
-            return rows.count() / at.rows if at.rows else None
+            return _share(rows.count(), at.rows)
         found = rows.limit(2).collect()
     except AnalysisException as error:
         said = explain_failure(error, None, ()).what.removeprefix("Spark failed: ")
@@ -194,13 +214,13 @@ def _custom_sql(at: References, rule: Rule, check: Check) -> float | None:
     return _number(rule, found[0][0])
 
 
-def _number(rule: Rule, value: object) -> float | None:
+def _number(rule: Rule, value: object) -> Number | None:
     if isinstance(value, int | float | Decimal | None):
         return finite(value)
     raise _unreadable(rule, f"its query gives {str(value)[:80]!r}", "one row with one number")
 
 
-REFERRING: Mapping[str, Callable[[References, Rule, Check], float | None]] = {
+REFERRING: Mapping[str, Callable[[References, Rule, Check], Number | None]] = {
     "RowCountMatch": _row_count_match,
     "SchemaMatch": _schema_match,
     "ReferentialIntegrity": _referential_integrity,
