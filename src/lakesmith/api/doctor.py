@@ -20,7 +20,7 @@ from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.errors import EnvironmentProblem, LakesmithError, Problem, ProjectError
 from lakesmith.execute.opened import Opened
-from lakesmith.execute.rows_of_postgres import wrong_rows
+from lakesmith.execute.rows_of_postgres import WrongRows, wrong_rows
 from lakesmith.project.definitions import (
     OBJECT_SCHEME,
     HttpSource,
@@ -184,17 +184,26 @@ def _tables(opened: Opened) -> Iterator[Check]:
 def _rows_of_postgres(opened: Opened, table: TableDefinition) -> Iterator[Check]:
     """Rows of PostgreSQL that an earlier version of lakesmith made or deleted wrongly."""
     for source in table.sources_of(PostgresSource):
-        found = wrong_rows(opened.lake, table, source, opened.lake.facts(table.name))
-        said = []
-        if found.pieces:
-            rows = count(found.pieces, "row")
-            said.append(f"{rows} made of lines of a JSON document that is a value of another row")
-        if found.lost:
-            said.append(f"{count(found.lost, 'row')} deleted when PostgreSQL wrote a key in another way")
-        if said:
-            files = " ".join(f"--forget {file}" for file in found.files)
-            hint = f"after a run: lakesmith files {table.name} {files}"
-            yield Check(str(table.name), Verdict.PROBLEM, "; ".join(said), hint)
+        name = str(table.name)
+        try:
+            found = wrong_rows(opened.lake, table, source, opened.lake.facts(table.name))
+        except LakesmithError as error:
+            yield _problem(name, error)
+        except OSError as error:
+            yield Check(name, Verdict.PROBLEM, f"its rows cannot be read: {error}")
+        else:
+            if found.files:
+                files = " ".join(f"--forget {file}" for file in found.files)
+                hint = f"after a run: lakesmith files {name} {files}"
+                yield Check(name, Verdict.PROBLEM, "; ".join(_in_words(found)), hint)
+
+
+def _in_words(found: WrongRows) -> Iterator[str]:
+    if found.pieces:
+        rows = count(found.pieces, "row")
+        yield f"{rows} made of lines of a JSON document that is a value of another row"
+    if found.lost:
+        yield f"{count(found.lost, 'row')} deleted when PostgreSQL wrote a key in another way"
 
 
 def _problem(name: str, error: LakesmithError) -> Check:

@@ -226,8 +226,8 @@ class PostgresSource(Source):
     ``connection``: the environment variable with its URL. ``key``: the columns that identify a row. It is
     read again after ``refresh_seconds``: the whole table, so that deleted rows are noticed; or, with
     ``growing``, the rows whose value in that column is at most ``overlap`` (an interval in PostgreSQL's
-    syntax, or a number) below the greatest. ``binary``: the columns of bytes. ``text_keys``: those of the key that
-    the lake compares as texts.
+    syntax, or a number) below the greatest. ``binary``: the columns of bytes. ``text_keys``: those
+    of the key that the lake compares as texts.
     """
 
     connection: str = setting(pattern=VARIABLE_PATTERN)

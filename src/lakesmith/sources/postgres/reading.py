@@ -164,8 +164,9 @@ _ROWS_AT_ONCE: Final = 10_000
 class Reading:
     """The rows of a table at one instant.
 
-    ``same``: which of them have a key, however it is written; to be called after ``rows``. ``bound``: where the next reading by a growing column begins, None: at the beginning. ``ahead``: a note on
-    rows beyond it.
+    ``same``: finds the rows of keys, however written; to be called once the rows are read. ``bound``:
+    where the next reading by a growing column begins, None: at the beginning. ``ahead``: a note on rows
+    beyond it.
     """
 
     rows: Iterator[ReadRow]

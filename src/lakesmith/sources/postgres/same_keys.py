@@ -1,4 +1,4 @@
-"""Finds rows by keys that PostgreSQL wrote earlier, compared as the columns' types and collations compare.
+"""Finds the rows of keys that PostgreSQL wrote earlier, compared as the columns' types compare them.
 
 The texts of one key may differ: 1.0 and 1.00, 0 and -0, ``Ann`` and ``ann`` of type citext, an interval of 24
 hours and one of a day, a text and the same text padded. PostgreSQL reads the earlier text as the column's
