@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import io
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +24,7 @@ from lakesmith.plan.sourced import cut_problem
 from lakesmith.plan.steps import BadRows, Decision, InputRange, Refused, Strategy, TableStep, UpToDate
 from lakesmith.project.definitions import Source, TableDefinition, TableName
 from lakesmith.sources.formats.registry import ColumnsIn, landing_format
+from lakesmith.sources.formats.text import unpacked
 from lakesmith.sources.inspect import read_shape
 from lakesmith.sources.shape import UnreadableFile
 
@@ -254,9 +255,8 @@ def _lines_of(path: Path, modified_ms: int, positions: set[int], source: Source)
             return
         has_header = landing_format(source).columns_in is ColumnsIn.HEADER
         first = layout.first_record(source.csv) if has_header else 0
-        opened = gzip.open if path.suffix == ".gz" else open
         # Of any encoding that has ASCII in it; universal newlines are LF, CRLF and CR, as Hadoop's are.
-        with opened(path, "rt", encoding="latin-1") as lines:
+        with unpacked(path) as stream, io.TextIOWrapper(stream, encoding="latin-1") as lines:
             yield from _numbered(lines, positions, first, source.csv.comment)
     except (OSError, UnreadableFile):
         # The file has gone, or cannot be read now: then the line is unknown.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import re
@@ -21,6 +20,7 @@ from lakesmith.project.formats import FORMATS, FileFormat
 from lakesmith.sources.formats.csv_records import csv_records
 from lakesmith.sources.formats.json import has_values
 from lakesmith.sources.formats.json_values import json_values
+from lakesmith.sources.formats.text import unpacked
 from lakesmith.sources.model import ENDING, segment_name
 from lakesmith.whole_file import write_whole
 
@@ -94,8 +94,7 @@ def record_of(path: Path, source: Source, position: int = 1) -> str | None:
     comments. None if the record does not begin within the first bytes. Raises OSError, ValueError."""
     if is_packed(source):
         return None
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rb") as file:
+    with unpacked(path) as file:
         text = file.read(_LOOKED_AT).decode(source.csv.encoding, "ignore").lstrip("\ufeff")
     above, records = _records(text, source)
     found = next(islice(records, position - 1, None), None)

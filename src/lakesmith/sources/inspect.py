@@ -14,15 +14,20 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from lakesmith.project.definitions import Source, TableName
 from lakesmith.project.formats import FileFormat
 from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
 from lakesmith.sources.formats.registry import landing_format
+from lakesmith.sources.formats.text import ends_padded, is_padded
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.model import FileIdentity, LandingFile
 from lakesmith.sources.shape import USUAL, FileShape, Layout, ShapeGroup, UnreadableFile, path_keys
 from lakesmith.sources.threads import held_of, map_in_threads
+
+_PADDED: Final[set[FileIdentity]] = set()
+"""Files of gzip that turned out to have zeros between members, which only reading all of a file shows."""
 
 
 def group_by_shape(
@@ -55,7 +60,10 @@ def _shape_or_bad(
     file: FileIdentity, source: Source, root: Path, table: TableName | None
 ) -> FileShape | BadFile:
     try:
-        shape = read_shape(opened_file(file, source, root), source)
+        opened = opened_file(file, source, root)
+        shape = read_shape(opened, source)
+        if file in _PADDED or ends_padded(opened):
+            shape = replace(shape, layout=replace(shape.layout, padded=True))
         return replace(shape, path_keys=path_keys(file.path)) if source.has_foreign_files else shape
     except (OSError, UnreadableFile) as error:
         return unreadable(file, source, error, table)
@@ -77,6 +85,20 @@ def _damage(file: FileIdentity, source: Source, root: Path, table: TableName) ->
     except (OSError, UnreadableFile) as error:
         return unreadable(file, source, error, table)
     return None
+
+
+def padded_files(files: Iterable[FileIdentity], source: Source, root: Path) -> list[FileIdentity]:
+    """Returns the files of gzip with zeros after a member that were not known to have some; now they are.
+
+    Raises UnreadableFile and OSError, as ``damaged_files`` finds them.
+    """
+    there = [file for file in files if file not in _PADDED and file.path.lower().endswith(".gz")]
+    padded = map_in_threads(
+        lambda file: is_padded(opened_file(file, source, root)), there, source.is_in_store
+    )
+    found = [file for file, has_zeros in zip(there, padded, strict=True) if has_zeros]
+    _PADDED.update(found)
+    return found
 
 
 def count_records(

@@ -21,12 +21,12 @@ from lakesmith.project.formats import FileFormat
 from lakesmith.sources.formats.csv import cells_of
 from lakesmith.sources.formats.json import has_values
 from lakesmith.sources.formats.json_values import json_values
+from lakesmith.sources.formats.packed import unpacked_bytes
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.formats.text import decode
 from lakesmith.sources.shape import UnreadableFile
 
-_UNPACK: Final[dict[str, Callable[[bytes], bytes]]] = {".gz": gzip.decompress, ".bz2": bz2.decompress}
-_STARTS: Final[dict[bytes, Callable[[bytes], bytes]]] = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress}
+_STARTS: Final = {b"\x1f\x8b": ".gz", b"BZh": ".bz2"}
 _PACK: Final[dict[str, Callable[[bytes], bytes]]] = {
     ".gz": lambda content: gzip.compress(content, mtime=0),
     ".bz2": bz2.compress,
@@ -62,9 +62,9 @@ def stand_in_file(wanted: Wanted, content: bytes) -> bool:
 
     The file may be packed, in UTF-8, UTF-16 or Latin-1, or escaped as in JSON.
     """
-    unpack = next((each for start, each in _STARTS.items() if content.startswith(start)), bytes)
+    suffix = next((ending for start, ending in _STARTS.items() if content.startswith(start)), "")
     try:
-        content = unpack(content)
+        content = unpacked_bytes(content, suffix)
     except (OSError, EOFError, ValueError, zlib.error):
         return True
     escaped = tuple(tuple(json.dumps(value)[1:-1] for value in each) for each in wanted.values)
@@ -88,7 +88,7 @@ def without_persons(content: bytes, suffix: str, source: Source, wanted: Wanted)
     Raises OSError, EOFError or zlib.error if it cannot be unpacked, UnreadableFile for an unknown encoding.
     """
     suffix = suffix.lower()
-    plain = _UNPACK.get(suffix, bytes)(content)
+    plain = unpacked_bytes(content, suffix)
     if source.format is FileFormat.JSON and has_values(
         decode(plain, source.csv.encoding, True), True, source
     ):

@@ -13,7 +13,7 @@ from pyspark import cloudpickle
 
 from lakesmith.sources.formats.csv_records import csv_records
 from lakesmith.sources.formats.json_values import json_values
-from lakesmith.spark.read.in_python import for_workers
+from lakesmith.spark.read.in_python import Split, for_workers
 
 pytestmark = pytest.mark.in_turn("file", of=3)
 
@@ -178,7 +178,7 @@ for split in pickle.loads(sys.stdin.buffer.read()):
 
 def test_workers_need_no_lakesmith() -> None:
     whole = partial(csv_records, delimiter=",", quote='"', escape="", comment="#", skip=0)
-    given = cloudpickle.dumps([for_workers(json_values), for_workers(whole)])
+    given = cloudpickle.dumps([for_workers(Split(json_values)), for_workers(Split(whole))])
     done = subprocess.run([sys.executable, "-c", WORKER], input=given, capture_output=True, check=True)
     of_json, of_csv = done.stdout.decode().splitlines()
     assert of_json.startswith("[(b'{\"id\": 1}', 'a', 1, 5), (b'{\"id\"\\n: 2}', 'a', 2, 5)")

@@ -274,7 +274,13 @@ def _bad_contents() -> dict[str, tuple[str, bytes, bytes, int]]:
     return {
         "cut_gzip": ("csv.gz", packed, packed[: len(packed) // 2], 20_000),
         "other_sum": ("csv.gz", packed, packed[:-8] + b"12345678", 20_000),
-        "padded_gzip": ("csv.gz", packed, packed + bytes(512), 20_000),
+        "glued_gzip": ("csv.gz", packed, packed + b"seventeen bytes!\n", 20_000),
+        "glued_bzip2": (
+            "csv.bz2",
+            bz2.compress(NUMBERS),
+            bz2.compress(NUMBERS) + b"seventeen bytes!\n",
+            20_000,
+        ),
         "cut_bzip2": ("csv.bz2", bz2.compress(NUMBERS), bz2.compress(NUMBERS)[:-40], 20_000),
         "no_footer": ("parquet", parquet, parquet[: len(parquet) // 2], 5000),
         "torn_page": ("parquet", parquet, torn, 5000),

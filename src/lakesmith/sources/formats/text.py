@@ -5,25 +5,31 @@ A record is a line that is not blank (only spaces). Lines end in LF, CRLF or CR 
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
 import io
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from typing import IO, Any, Final
+from contextlib import contextmanager
+from typing import IO, Final
 
 from lakesmith import limits
 from lakesmith.project.definitions import CsvOptions
+from lakesmith.sources.formats.packed import has_zeros, is_packed, may_end_padded, unpacked_stream
 from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import UnreadableFile
 
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
-_OPENERS: Final[dict[str, Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 _UNSUPPORTED: Final = (".zip", ".zst", ".xz", ".7z", ".lz4", ".snappy", ".deflate")
 _IN_ONE_LINE: Final = str.maketrans("\r\n", "  ")
+_STARTS: Final = {
+    b"\x1f\x8b": ".gz",
+    **{b"BZh%d1AY&SY" % level: ".bz2" for level in range(1, 10)},
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"\xfd7zXZ\x00": ".xz",
+    b"PK\x03\x04": ".zip",
+}
+"""How packed files begin, with their endings."""
 BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _WIDE: Final = ("UTF-16", "UTF-32")
@@ -43,17 +49,27 @@ def read_start(path: LandingFile, size: int) -> tuple[bytes, bool]:
             suffix,
             "unpack it, or use gzip",
         )
-    opener = _OPENERS.get(suffix)
-    data = _plain(path, size + 1) if opener is None else _decompressed(opener, path, size + 1)
-    if opener is None and data[:2] == b"\x1f\x8b":
+    try:
+        with unpacked(path) as stream:
+            data = stream.read(size + 1)
+    except (EOFError, zlib.error, OSError) as error:
+        raise _damaged(path, error) from error
+    if not is_packed(suffix):
+        _require_plain(data, path)
+    return data[:size], len(data) <= size
+
+
+def _require_plain(data: bytes, path: LandingFile) -> None:
+    ending = next((ending for start, ending in _STARTS.items() if data.startswith(start)), None)
+    if ending is not None:
+        read = is_packed(ending)
         raise UnreadableFile(
             "LS426",
             "it is compressed, and its name does not say so",
-            "a name ending in .gz",
-            path.name,
-            "rename it",
+            f"a name ending in {ending}" if read else "a plain, .gz or .bz2 file",
+            path.name if read else f"the first bytes of a {ending} file",
+            "rename it" if read else "unpack it, or use gzip",
         )
-    return data[:size], len(data) <= size
 
 
 def decode(data: bytes, encoding: str, whole: bool) -> str:
@@ -122,9 +138,12 @@ def record_counter(
 @contextmanager
 def unpacked(path: LandingFile) -> Iterator[IO[bytes]]:
     """Opens a file, decompressed as its ending says."""
-    opener = _OPENERS.get(path.suffix.lower())
-    with path.open("rb") as raw, opener(raw, "rb") if opener else nullcontext(raw) as stream:
-        yield stream
+    with path.open("rb") as raw:
+        if not is_packed(path.suffix):
+            yield raw
+            return
+        with unpacked_stream(raw, path.suffix) as stream:
+            yield stream
 
 
 def count_lines(stream: IO[bytes], before: int, comment: bytes = b"") -> int:
@@ -170,28 +189,32 @@ def filled_lines(chunk: bytes, comment: bytes) -> int:
 
 def read_packed(path: LandingFile) -> None:
     """Reads a compressed file to its end. Raises UnreadableFile LS422 and OSError."""
-    opener = _OPENERS.get(path.suffix.lower())
-    if opener is None:
+    if not is_packed(path.suffix):
         return
     try:
-        with path.open("rb") as raw, opener(raw, "rb") as stream:
+        with unpacked(path) as stream:
             while stream.read(limits.FILE_CHUNK_BYTES):
                 pass
     except (EOFError, zlib.error, OSError) as error:
         raise _damaged(path, error) from error
 
 
-def _plain(path: LandingFile, size: int) -> bytes:
-    with path.open("rb") as file:
-        return file.read(size)
+def ends_padded(path: LandingFile) -> bool:
+    """Returns whether zeros follow the last member of a file of gzip, where its end lets one expect that.
+
+    Raises UnreadableFile LS422 and OSError.
+    """
+    if path.suffix.lower() != ".gz":
+        return False
+    with path.open("rb") as raw:
+        return may_end_padded(raw) and is_padded(path)
 
 
-def _decompressed(opener: Any, path: LandingFile, size: int) -> bytes:
-    if path.stat().st_size == 0:
-        return b""
+def is_padded(path: LandingFile) -> bool:
+    """Returns whether zeros follow a member of a file of gzip. Raises UnreadableFile LS422 and OSError."""
     try:
-        with path.open("rb") as raw, opener(raw) as file:
-            return bytes(file.read(size))
+        with path.open("rb") as raw:
+            return has_zeros(raw)
     except (EOFError, zlib.error, OSError) as error:
         raise _damaged(path, error) from error
 

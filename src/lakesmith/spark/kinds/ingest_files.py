@@ -32,12 +32,12 @@ from lakesmith.project.definitions import ADDED_COLUMNS, Column, OnBadRow, is_ob
 from lakesmith.quoting import literal, quoted, quoted_if_odd
 from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
 from lakesmith.sources.identity import changed_files, with_fingerprints
-from lakesmith.sources.inspect import count_records, damaged_files
+from lakesmith.sources.inspect import count_records, damaged_files, padded_files
 from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
-from lakesmith.sources.names import printable
+from lakesmith.sources.names import named, printable
 from lakesmith.sources.postgres.position import notes_of
 from lakesmith.sources.shape import Layout, UnreadableFile
 from lakesmith.spark.batch.context import Batch, Draft
@@ -180,10 +180,24 @@ def naming_bad_files(batch: Batch) -> Iterator[None]:
             if intake.source.has_files
             for damaged in damaged_files(intake.files, intake.source, root, batch.name)
         ]
+        if not bad:
+            _read_otherwise_if_padded(batch, error)
         bad = bad or _refused(batch, error)
         if not bad:
             raise
         raise BadFiles(bad) from error
+
+
+def _read_otherwise_if_padded(batch: Batch, error: BaseException) -> None:
+    """Raises Outdated if files have zeros between members: planned again, they are read in Python."""
+    padded = [
+        file.path
+        for intake in batch.step.intakes
+        if intake.source.has_files
+        for file in padded_files(intake.files, intake.source, batch.project.root)
+    ]
+    if padded:
+        raise Outdated(f"Spark cannot read zeros between the members of {named(padded)}") from error
 
 
 def landing_file(step: TableStep, root: Path, error: BaseException) -> tuple[FileIntake, FileIdentity] | None:

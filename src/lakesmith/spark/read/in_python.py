@@ -11,16 +11,25 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pyspark import RDD, cloudpickle
 from pyspark.serializers import NoOpSerializer
 from pyspark.sql import DataFrame
 
-from lakesmith.sources.formats import csv_records, json_values
+from lakesmith.sources.formats import csv_records, json_values, packed
 
-Split = Callable[[Iterable[str]], Iterator[str]]
+ToRecords = Callable[[Iterable[str]], Iterator[str]]
 """Splits a file's lines, each without the LF at its end, into its records."""
+
+
+class Split(NamedTuple):
+    """What makes records of what Spark read. ``unpacked_as``: it read whole files of gzip, whose texts have
+    this encoding; None: it read lines."""
+
+    to_records: ToRecords
+    unpacked_as: str | None = None
+
 
 RECORDS: Final = "value binary, file string, number bigint, at bigint"
 FIRST: Final = "(monotonically_increasing_id() & 8589934591L) = 0"
@@ -29,7 +38,7 @@ FIRST: Final = "(monotonically_increasing_id() & 8589934591L) = 0"
 
 def in_python(lines: DataFrame, text: str, file: str, at: str, split: Split) -> DataFrame:
     """Returns the records that ``split`` makes of the lines of each file, as ``RECORDS``, with their numbers
-    in it, from 1.
+    in it, from 1. ``lines`` has a row for each line or, if it is to be unpacked, for each file.
 
     ``text``, ``file`` and ``at``: SQL of a line, of its file's path, and of the file's time in microseconds.
     Each file is one partition of ``lines``, in order.
@@ -47,7 +56,7 @@ def in_python(lines: DataFrame, text: str, file: str, at: str, split: Split) -> 
 
 def for_workers(split: Split) -> Callable[[Iterable[Any]], Iterator[tuple[bytes, str, int, int]]]:
     """Returns the function from lines to ``RECORDS``, as sent to workers that lack lakesmith."""
-    for module in (csv_records, json_values, sys.modules[__name__]):
+    for module in (csv_records, json_values, packed, sys.modules[__name__]):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return partial(_split, split=split)
 
@@ -58,6 +67,10 @@ def _split(lines: Iterable[bytes], split: Split) -> Iterator[tuple[bytes, str, i
         head, _, line = first.partition(b"\n")
         file, at = json.loads(head).values()
         # Bytes that are not text of the encoding stay as they are, for the validation.
-        texts = (each.decode("utf-8", "surrogateescape") for each in chain((line,), left))
-        for number, value in enumerate(split(texts), 1):
+        texts: Iterable[str]
+        if split.unpacked_as is None:
+            texts = (each.decode("utf-8", "surrogateescape") for each in chain((line,), left))
+        else:
+            texts = packed.unpacked_lines(line, split.unpacked_as)
+        for number, value in enumerate(split.to_records(texts), 1):
             yield value.encode("utf-8", "surrogateescape"), file, number, at

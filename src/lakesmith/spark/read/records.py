@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
@@ -23,11 +23,12 @@ from lakesmith import limits
 from lakesmith.project.definitions import OBJECT_SCHEME, CsvOptions, is_object
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.reading import ReadGroup
+from lakesmith.sources.formats.csv_records import csv_records
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.formats.text import is_wide
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.threads import map_in_threads
-from lakesmith.spark.read.in_python import Split, in_python
+from lakesmith.spark.read.in_python import Split, ToRecords, in_python
 from lakesmith.spark.read.request import (
     PROVENANCE,
     SOURCE_FILE,
@@ -184,6 +185,9 @@ def text_records(scan: RecordScan, group: ReadGroup, before: int, comment: str =
     """
     if scan.request.records is not None:
         return owned_by(scan.session, scan.request.records)
+    if group.layout.padded:
+        lines_alone = partial(csv_records, delimiter="", quote="", escape="", comment=comment, skip=before)
+        return split_records(scan, group, lines_alone)
     csv = scan.request.source.csv
     paths = absolute_paths(group.files, scan.request)
     lines = (
@@ -202,13 +206,19 @@ def text_records(scan: RecordScan, group: ReadGroup, before: int, comment: str =
     return _with_position(lines.where(" AND ".join(kept)))
 
 
-def split_records(scan: RecordScan, group: ReadGroup, split: Split) -> DataFrame:
+def split_records(scan: RecordScan, group: ReadGroup, split: ToRecords) -> DataFrame:
     """Returns records that are not lines, as ``text_records``. ``split`` makes them of each file's lines."""
     if scan.request.records is not None:
         return owned_by(scan.session, scan.request.records)
-    lines, text = _raw_lines(scan, group)
     file, at = source_path(group.files, scan.request), "unix_micros(_metadata.file_modification_time)"
-    return in_python(lines, text, file, at, split).selectExpr(
+    if group.layout.padded:
+        files = scan.reader("binaryFile", group.files).load(absolute_paths(group.files, scan.request))
+        encoding = "UTF-8" if _is_as_it_is(scan.request.source.csv) else scan.request.source.csv.encoding
+        found = in_python(files, "content", file, at, Split(split, unpacked_as=encoding))
+    else:
+        lines, text = _raw_lines(scan, group)
+        found = in_python(lines, text, file, at, Split(split))
+    return found.selectExpr(
         f"CAST(value AS STRING) AS {VALUE}",
         f"file AS {SOURCE_FILE}",
         f"number AS {SOURCE_POSITION}",
@@ -338,9 +348,13 @@ def _absolute(path: str, request: ReadRequest) -> str:
 
 
 def _decoded(csv: CsvOptions) -> str:
-    if csv.encoding.upper().replace("_", "-") in ("UTF-8", "UTF8", "US-ASCII", "ASCII"):
+    if _is_as_it_is(csv):
         return "value"
     return f"decode(CAST(value AS BINARY), {literal(csv.encoding)})"
+
+
+def _is_as_it_is(csv: CsvOptions) -> bool:
+    return csv.encoding.upper().replace("_", "-") in ("UTF-8", "UTF8", "US-ASCII", "ASCII")
 
 
 def _with_position(records: DataFrame) -> DataFrame:
