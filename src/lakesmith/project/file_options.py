@@ -65,6 +65,13 @@ class OnTypeChange(StrEnum):
     QUARANTINE = "quarantine"
 
 
+class QuotedEmpty(StrEnum):
+    """What an empty text in quotes is in a column of texts."""
+
+    EMPTY = "empty"
+    NULL = "null"
+
+
 def is_object(path: str) -> bool:
     """Returns whether a path is that of one or several objects in S3."""
     return path.startswith(OBJECT_SCHEME)
@@ -140,7 +147,11 @@ class CsvOptions:
     encoding: str = setting("UTF-8", shared=True, read=usual_name)
     """CSV, TSV and JSON: the encoding of the text. Default: `UTF-8`."""
     null_value: str | None = setting(None, shared=True)
-    """CSV and TSV: the text that means NULL besides the empty one, such as `\\N`."""
+    """CSV and TSV: the text that means NULL besides nothing at all, such as `\\N`. In quotes it is a text."""
+    quoted_empty: QuotedEmpty = setting(QuotedEmpty.EMPTY, shared=True)
+    """CSV and TSV: what `""` is in a column of type string or binary: `empty`, the empty text, as PostgreSQL,
+    Snowflake, Spark and DuckDB write it; or `null`, as programs mean it that put every value in quotes, NULL
+    too. In other columns `""` is NULL, and nothing at all is NULL in each. Default: `empty`."""
     multiline: bool = setting(False, shared=True)
     """CSV and TSV: whether values in quotes may contain line breaks. Default: false. JSON: true reads all
     files as a stream of values. Default: the beginning of each file decides."""

@@ -34,7 +34,7 @@ class FileFormat(StrEnum):
 _ANY: Final = ("time_zone",)
 _TEXT: Final = ("encoding", "timestamp_format", "date_format", *_ANY)
 _DELIMITED: Final = (
-    *("header", "delimiter", "quote", "escape", "null_value", "multiline"),
+    *("header", "delimiter", "quote", "escape", "null_value", "quoted_empty", "multiline"),
     *("skip_lines", "skip_last", "comment", "decimal", *_TEXT),
 )
 

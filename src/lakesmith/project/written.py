@@ -211,13 +211,22 @@ class Found:
 
 def find(levels: Sequence[Level], key: str) -> Found | None:
     """Returns the setting of the first level that has it; None if no level has it, or that level sets it to
-    null."""
+    null, and null is not one of its values."""
     name = f"{key}_" if keyword.iskeyword(key) else key
     for level in levels:
         if name in level.model.model_fields_set:
-            found = Found(getattr(level.model, name), level, (*level.path, key))
-            return None if found.value is None else found
+            path = (*level.path, key)
+            value = getattr(level.model, name)
+            if value is None and path in level.document.nulls:
+                value = _called_null(type(level.model).model_fields[name].annotation)
+            return None if value is None else Found(value, level, path)
     return None
+
+
+def _called_null(annotation: Any) -> enum.Enum | None:
+    """The value of a setting that YAML takes for nothing, as its name is null."""
+    kinds = (kind for kind in _flat(annotation) if isinstance(kind, type) and issubclass(kind, enum.Enum))
+    return next((value for kind in kinds for value in kind if value.value == "null"), None)
 
 
 def values_of(

@@ -38,12 +38,14 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A YAML file. ``lines``: those of keys and items; ``text_lines``: the first lines of texts."""
+    """A YAML file. ``lines``: those of keys and items; ``text_lines``: the first lines of texts. ``nulls``:
+    where the word null is, not just nothing."""
 
     file: str
     value: Any
     lines: dict[YamlPath, int] = field(default_factory=dict)
     text_lines: dict[YamlPath, int] = field(default_factory=dict)
+    nulls: frozenset[YamlPath] = frozenset()
 
     def known(self, path: YamlPath) -> YamlPath:
         """Returns the part of ``path`` that is in the document. Names that are not in it (tags of a union)
@@ -103,7 +105,7 @@ def read_yaml(text: str, file: str) -> Document:
         )
     if builder.problems:
         raise ProjectError(builder.problems)
-    return Document(file, value, builder.lines, builder.text_lines)
+    return Document(file, value, builder.lines, builder.text_lines, frozenset(builder.nulls))
 
 
 def _compose(text: str, file: str) -> Node | None:
@@ -151,6 +153,7 @@ class _Builder:
         self._built = 0
         self.lines: dict[YamlPath, int] = {(): 1}
         self.text_lines: dict[YamlPath, int] = {}
+        self.nulls: set[YamlPath] = set()
         self.problems: list[Problem] = []
 
     def problem(
@@ -208,6 +211,8 @@ class _Builder:
         kind = str(node.tag)
         if kind.removeprefix(_TAG) not in _SCALAR_TAGS:
             self.problem("LS101", "tags are not supported", node, "a plain value", _shown_tag(node))
+        if node.value == "null":
+            self.nulls.add(path)
         return _plain_value(kind.removeprefix(_TAG), str(node.value))
 
 

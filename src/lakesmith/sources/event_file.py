@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import secrets
@@ -15,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from lakesmith.errors import UsageError
-from lakesmith.project.definitions import Column, Source, TableName
+from lakesmith.project.definitions import Column, CsvOptions, Source, TableName
 from lakesmith.project.formats import FORMATS, FileFormat
 from lakesmith.sources.formats.csv_records import csv_records
 from lakesmith.sources.formats.json import has_values
@@ -65,20 +63,35 @@ def text_of(source: Source, columns: Sequence[Column], rows: Sequence[Mapping[st
         return "".join(f"{json.dumps(dict(row), ensure_ascii=False, default=str)}\n" for row in rows)
     names = [column.name for column in columns] or list(dict.fromkeys(name for row in rows for name in row))
     names = [name for name in names if not source.csv.header or any(name in row for row in rows)]
-    written, options = io.StringIO(), source.csv
-    style: dict[str, Any] = {"delimiter": options.delimiter[:1], "lineterminator": "\n"}
-    style |= (
-        {"quotechar": options.quote} if options.quote else {"quoting": csv.QUOTE_NONE, "escapechar": "\\"}
-    )
-    writer = csv.writer(written, **style)
-    if options.header:
-        writer.writerow(names)
-    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
-    return written.getvalue()
+    lines: list[list[str | None]] = [[*names]] if source.csv.header else []
+    lines += [[_text(row.get(name)) for name in names] for row in rows]
+    return "".join(_csv_line(line, source.csv) for line in lines)
 
 
-def _cell(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, default=str)
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _csv_line(values: Sequence[str | None], options: CsvOptions) -> str:
+    """A line with nothing for NULL, and in quotes what is read as something else without them.
+
+    A line of nothing but one NULL would be blank, and no record: it has the text for NULL, or two quotes.
+    """
+    cells = [_csv_cell(value, options) for value in values]
+    alone = options.null_value or options.quote * 2
+    return (alone if cells == [""] else options.delimiter.join(cells)) + "\n"
+
+
+def _csv_cell(value: str | None, options: CsvOptions) -> str:
+    quote = options.quote
+    if value is None or not quote:
+        return value or ""
+    odd = (options.delimiter, quote, options.escape or quote, options.comment or quote, "\n", "\r")
+    if value not in ("", options.null_value) and not any(mark in value for mark in odd):
+        return value
+    escape = options.escape or quote
+    escaped = value if escape == quote else value.replace(escape, escape * 2)
+    return quote + escaped.replace(quote, escape + quote) + quote
 
 
 def cut_by_lines(source: Source, rows: Sequence[Mapping[str, Any]]) -> str | None:

@@ -14,8 +14,8 @@ from lakesmith.sources.model import FileIdentity
 class Layout:
     """Where the records of a text file are. ``is_stream``: they are JSON values, not lines.
     ``lines_before``: the lines before the first record, if they are not just a header. ``fields``: of a log
-    the names of its fields, from which its columns are made. ``padded``: it is a file of gzip with zeros after
-    a member, which Hadoop's reader refuses."""
+    the names of its fields, from which its columns are made. ``padded``: it is a file of gzip with zeros
+    after a member, which Hadoop's reader refuses."""
 
     is_stream: bool = False
     lines_before: int | None = None

@@ -351,6 +351,21 @@ def test_a_taken_file_that_is_broken_by_a_rewrite_keeps_its_rows_until_it_is_who
     assert shop.rows("bronze.orders", "id") == [(3,), (4,)]
 
 
+def test_an_empty_text_is_a_key_and_no_null_unless_a_folder_says_so(make_shop: MakeShop) -> None:
+    table = {
+        "tables/bronze/orders.yaml": _source("landing/orders/", "csv"),
+        "tables/silver/orders.yaml": "key: [name]\nfrom: bronze.orders\n",
+    }
+    shop = make_shop(table)
+    shop.take("landing/orders/a.csv", 'id,name\n1,""\n2,\n"",x\n')
+    assert shop.rows("bronze.orders", "id", "name") == [(None, "x"), (1, ""), (2, None)]
+    assert shop.rows("silver.orders", "id", "name") == [(None, "x"), (1, "")]
+    shop.write({"tables/bronze/_defaults.yaml": "source: {files: {quoted_empty: null}}\n"})
+    shop.take("landing/orders/b.csv", 'id,name\n3,""\n')
+    assert shop.rows("bronze.orders", "id", "name") == [(None, "x"), (1, ""), (2, None), (3, None)]
+    assert len(shop.quarantine("silver.orders")) == 2
+
+
 def test_a_damaged_file_is_named_with_its_way_out(make_shop: MakeShop) -> None:
     shop = make_shop({"tables/bronze/orders.yaml": _source("landing/orders/", "csv")})
     whole = gzip.compress(("id,name\n" + "".join(f"{i},{i * i}\n" for i in range(50_000))).encode())

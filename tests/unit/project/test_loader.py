@@ -21,6 +21,7 @@ from lakesmith.project.definitions import (
     PostgresSource,
     Project,
     PythonQuery,
+    QuotedEmpty,
     Schedule,
     SqlQuery,
     TableDefinition,
@@ -64,6 +65,7 @@ source:
     escape: "\\\\"
     encoding: ISO-8859-1
     null_value: \\N
+    quoted_empty: null
     multiline: true
     timestamp_format: dd.MM.yyyy HH:mm
     date_format: dd.MM.yyyy
@@ -88,6 +90,7 @@ history: type1
         escape="\\",
         encoding="ISO-8859-1",
         null_value="\\N",
+        quoted_empty=QuotedEmpty.NULL,
         multiline=True,
         timestamp_format="dd.MM.yyyy HH:mm",
         date_format="dd.MM.yyyy",
@@ -108,8 +111,8 @@ history: type1
         ),
     )
     assert found.columns == (
-        Column("order_id", "bigint", place=Place(file, 24)),
-        Column("price", "decimal(10,2)", "in euros", True, Place(file, 25)),
+        Column("order_id", "bigint", place=Place(file, 25)),
+        Column("price", "decimal(10,2)", "in euros", True, Place(file, 26)),
     )
     assert (found.on_bad_row, found.history) == (OnBadRow.FAIL, History.TYPE1)
     assert found.partition_by == ("days(day)", "bucket(4, order_id)", "`a b`")

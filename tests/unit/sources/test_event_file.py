@@ -79,6 +79,27 @@ def test_a_line_break_in_a_row_is_refused_where_a_record_is_a_line() -> None:
     assert len(text_of(JSON, [], rows).splitlines()) == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (CsvOptions(), ',"",\\N,"a""b\\"'),
+        (CsvOptions(null_value="\\N"), ',"","\\N","a""b\\"'),
+        (CsvOptions(delimiter="||", quote="'", escape="\\"), "||''||'\\\\N'||'a\"b\\\\'"),
+    ],
+)
+def test_null_and_an_empty_text_are_written_apart(options: CsvOptions, line: str) -> None:
+    columns = [Column(name, "string", place=PLACE) for name in "abcd"]
+    values = dict(zip("abcd", [None, "", "\\N", 'a"b\\'], strict=True))
+    written = text_of(replace(CSV, csv=replace(options, header=False)), columns, [values])
+    assert written == line + "\n"
+
+
+def test_a_row_of_one_null_is_no_blank_line() -> None:
+    columns = [Column("a", "string", place=PLACE)]
+    for options, line in ((CsvOptions(), '""'), (CsvOptions(null_value="NA"), "NA")):
+        assert text_of(replace(CSV, csv=options), columns, [{"a": None}]) == f"a\n{line}\n"
+
+
 @pytest.mark.parametrize("path", ["/data/orders", "s3://bucket/orders/", "../orders", "landing/orders/"])
 def test_an_event_stays_inside_the_root(tmp_path: Path, path: str) -> None:
     source = alone(replace(CSV, path=path, pattern="orders_*.csv", since="b", min_age_seconds=60.0))

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith import limits
 from lakesmith.errors import Problem, SourceError
-from lakesmith.project.definitions import Column, CsvOptions
+from lakesmith.project.definitions import Column, CsvOptions, QuotedEmpty
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.reading import ReadGroup
 from lakesmith.sources.formats.csv import splitter
@@ -46,6 +46,9 @@ from lakesmith.spark.read.request import (
     rounded_columns,
 )
 
+_NOTHING = "\0"  # a record that has it is bad, so no value is confused with it
+_MARK = "\ufdd0"  # Unicode keeps it for use inside programs; the parser gives no NUL beside other characters
+_WITH_EMPTY = ("string", "binary")
 _NESTED = ("array<", "map<", "struct<", "variant", "interval")
 _MAX_FIELDS = 20_000  # Spark's parser fails (and the job with it) at 20,480 fields
 
@@ -92,7 +95,8 @@ def _samples(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     """The good records with each column as text, ``s0``, ``s1``, …; None if there are no files."""
 
     def texts(scan: RecordScan, group: ReadGroup) -> DataFrame:
-        columns = (text or "CAST(NULL AS STRING)" for text in _texts(scan.request, group))
+        # No type follows from an empty text: it may be how all values are written that are not there.
+        columns = (f"nullif({text or 'NULL'}, '')" for text in _texts(scan.request, group))
         good = where_last(_parsed(scan, group), f"{_fault(group, request.source.csv)} IS NULL")
         return good.selectExpr(*(f"{text} AS s{i}" for i, text in enumerate(columns)))
 
@@ -187,14 +191,25 @@ def _pattern(text: str) -> str:
 
 def _texts(request: ReadRequest, group: ReadGroup) -> list[str | None]:
     """SQL of each declared column's text, of the files or their paths; None if neither has it."""
-    null, found = request.source.csv.null_value, []
-    for column, _ in request.columns:
+    found: list[str | None] = []
+    for column, type_ in request.columns:
         index = group.index(column)
         if index is None:
             found.append(path_text(column) if column in group.path_columns else None)
         else:
-            found.append(f"c{index}" if null is None else f"nullif(c{index}, {literal(null)})")
+            found.append(_text(f"c{index}", type_, request.source.csv))
     return found
+
+
+def _text(field: str, type_: str, csv: CsvOptions) -> str:
+    """SQL of a field's text: NULL if it is the text for NULL without quotes, or empty in a type without an
+    empty value."""
+    text, null = field, csv.null_value
+    if null:
+        unmarked = f"IF({field} = {literal(_MARK + null)}, {literal(null)}, nullif({field}, {literal(null)}))"
+        text = unmarked if csv.quote else f"nullif({field}, {literal(null)})"
+    keeps_empty = csv.quoted_empty is QuotedEmpty.NULL or type_ in _WITH_EMPTY
+    return text if keeps_empty else f"nullif({text}, '')"
 
 
 def _value(text: str | None, request: ReadRequest, index: int, known: str | None) -> str:
@@ -231,12 +246,33 @@ def _rounded(texts: list[str | None], request: ReadRequest) -> str:
 def _parse(group: ReadGroup, csv: CsvOptions, *more: tuple[str, str]) -> str:
     fields = ", ".join(f"c{i} STRING" for i in range(len(group.file_columns)))
     settings = (*csv_options(csv), ("mode", "PERMISSIVE"), ("columnNameOfCorruptRecord", "bad"), *more)
-    ended = f"concat({VALUE}, {literal(csv.delimiter + '!')})"
+    if csv.quoted_empty is QuotedEmpty.EMPTY:
+        # The parser gives this text for nothing, which Spark then takes for NULL, and an empty one for "".
+        settings = (*settings, ("nullValue", _NOTHING))
+    ended = f"concat({_with_marks(csv)}, {literal(csv.delimiter + '!')})"
     few = f"octet_length({VALUE}) < {_MAX_FIELDS} OR {_count(VALUE, csv.delimiter)} < {_MAX_FIELDS}"
     return (
         f"from_csv(IF({few}, {ended}, NULL), {literal(f'{fields}, z STRING, bad STRING')},"
         f" {options(settings)})"
     )
+
+
+def _with_marks(csv: CsvOptions) -> str:
+    """SQL of a record with a mark before each text for NULL in quotes, which does not mean NULL."""
+    if not csv.null_value or not csv.quote:
+        return VALUE
+    quote, end = _in_regex(csv.quote), _pattern(csv.delimiter)
+    inside = "".join(_in_quotes(character, csv) for character in csv.null_value)
+    pattern = f"(?<=^|{end})({quote})({inside}{quote})(?=[ \\t]*(?:{end}|\\z))"
+    return f"regexp_replace({VALUE}, {literal(pattern)}, {literal(f'$1{_MARK}$2')})"
+
+
+def _in_quotes(character: str, csv: CsvOptions) -> str:
+    """A pattern of a character as writers put it in quotes."""
+    itself = _in_regex(character)
+    if character == csv.quote:
+        return _in_regex(csv.escape or csv.quote) + itself
+    return f"{itself}{{1,2}}" if character == csv.escape else itself
 
 
 def _field_names(group: ReadGroup) -> list[str]:
@@ -316,6 +352,6 @@ def _repeated_header(group: ReadGroup, csv: CsvOptions) -> list[tuple[str, str]]
     if not csv.header or len(group.file_columns) < 2:
         return []
     same = " AND ".join(
-        f"c{i} <=> {literal(column) if column else 'NULL'}" for i, column in enumerate(group.file_columns)
+        f"coalesce(c{i}, '') = {literal(column)}" for i, column in enumerate(group.file_columns)
     )
     return [(same, literal("the header again"))]
