@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
+from unicodedata import normalize
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -29,3 +30,25 @@ def quoted_if_odd(name: str) -> str:
 
 def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\u0000") + "'"
+
+
+def alike(name: str) -> str:
+    """Returns what names have in common that differ in case, or in how Unicode composes their letters.
+
+    Systems differ in the second: macOS writes the name of a file, and some editors a text, with an accent as
+    a character of its own. See "canonical caseless match" of the Unicode Standard, section 3.13.
+
+    >>> alike("Gr\u00f6n") == alike("gro\u0308n") != alike("gron")
+    True
+    """
+    return name.casefold() if name.isascii() else composed(normalize("NFD", name).casefold())
+
+
+def composed(name: str) -> str:
+    """Returns a name with each letter and its accents as one character, where Unicode has it (NFC)."""
+    return normalize("NFC", name)
+
+
+def compositions(name: str) -> frozenset[str]:
+    """Returns a name with all letters composed, and with none."""
+    return frozenset({composed(name), normalize("NFD", name)})

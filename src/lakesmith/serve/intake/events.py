@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lakesmith.project.definitions import Column
+from lakesmith.quoting import compositions
 from lakesmith.serve.intake.frames import mark
 from lakesmith.sources.columns.fields import dotted
 from lakesmith.sources.event_values import (
@@ -25,6 +26,7 @@ from lakesmith.sources.event_values import (
     out_of_range,
 )
 from lakesmith.sources.formats.text import one_line
+from lakesmith.sources.names import told_apart
 
 MOST_REASONS: Final = 100
 """The maximum number of reasons in the answer to a request."""
@@ -80,6 +82,10 @@ class EventReader:
         self._rules = {column.name: exact_of(column.type or "string") for column in columns}
         earlier = {column.renamed_from: column.name for column in columns if column.renamed_from}
         self._earlier = {old: new for old, new in earlier.items() if old not in self._rules}
+        # Names that only look like a column's: some systems write accents as characters of their own.
+        self._earlier |= {
+            other: name for name in self._rules for other in compositions(name) if other not in self._rules
+        }
         required = dict.fromkeys(column.name for column in columns if column.required)
         self._required = tuple(dict.fromkeys((*required, *event_id)))
         self._id = tuple(event_id)
@@ -111,7 +117,8 @@ class EventReader:
         return Events(lines, tuple(faults[:MOST_REASONS]), broken, ids)
 
     def _as_named_now(self, value: Any) -> Any:
-        """Gives an event the present names of renamed columns (``renamed_from``)."""
+        """Gives an event the columns' names where it has earlier ones (``renamed_from``), or the same in another
+        composition."""
         for old, new in self._earlier.items():
             if isinstance(value, Object) and old in value and new not in value:
                 value[new] = value.pop(old)
@@ -139,7 +146,8 @@ class EventReader:
         for name in value.twice:
             yield Fault(number, name, "named twice")
         for name in value.keys() - self._rules.keys():
-            yield Fault(number, name, f"unknown; the columns are {self._names}")
+            numbers = told_apart(name, self._rules).removeprefix(name)
+            yield Fault(number, name, f"unknown{numbers}; the columns are {self._names}")
         for name in self._required:
             if value.get(name) is None:
                 yield Fault(number, name, "required, and not there")

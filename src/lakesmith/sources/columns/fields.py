@@ -1,7 +1,7 @@
 """Matches the fields inside a table's columns with those inside a file's, by name.
 
 A field of a struct is found under its own spelling, else under the only one that differs in case: in the
-file's type or, for JSON, in the one object.
+file's type or, for JSON, in the one object; likewise if it differs in composition (``sources.columns.names``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import Column, OnNewColumn
 from lakesmith.project.spark_types import SqlType, parse_type
-from lakesmith.quoting import quoted_if_odd
+from lakesmith.quoting import alike, quoted_if_odd
 from lakesmith.sources.columns.names import Spellings, match_columns
 from lakesmith.sources.shape import FileShape
 
@@ -37,7 +37,7 @@ def paired(declared: SqlType, found: SqlType) -> dict[str, str]:
     ours = [name for name, _ in declared.parts]
     pairs = {name: name for name in ours if name in theirs}
     for name in ours:
-        like = [other for other in theirs if other not in pairs and other.casefold() == name.casefold()]
+        like = [other for other in theirs if other not in pairs and alike(other) == alike(name)]
         if name not in pairs and len(like) == 1:
             pairs[name] = like[0]
     return pairs
@@ -49,7 +49,7 @@ def alike_fields(columns: Iterable[Column], unknown: Iterable[FieldPath]) -> dic
     found: dict[FieldPath, list[str]] = {}
     for path in unknown:
         beside = _at(kinds[path[0]], path[1:-1])
-        for field in (name for name, _ in beside.parts if name.casefold() == path[-1].casefold()):
+        for field in (name for name, _ in beside.parts if alike(name) == alike(path[-1])):
             found.setdefault((*path[:-1], field), []).append(path[-1])
     return {path: ((path[-1],), tuple(sorted(others))) for path, others in found.items()}
 

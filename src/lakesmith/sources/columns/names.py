@@ -1,8 +1,8 @@
 """Matches the columns of a table with those of a file, by name and never by position.
 
 One rule holds for a file and for a record that names its own columns (JSON). A column is found under its own
-name, else under the only name that differs in case or surrounding spaces, else, by the same rule, under an
-earlier name (``renamed_from``, an alias). Other files and records make no difference.
+name, else under the only name that is alike: it differs in case, surrounding spaces or composition (``ö`` is one
+character, or an o and an accent). Else, by the same rule, it is found under an earlier name (``renamed_from``, an alias). Other files and records make no difference.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import Column, OnNewColumn
 from lakesmith.project.spark_types import parse_type
+from lakesmith.quoting import alike
+from lakesmith.sources.names import told_apart
 from lakesmith.sources.shape import FileShape
 
 
@@ -57,8 +59,8 @@ _NO_HEADER = (
 def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewColumn) -> ColumnMatch:
     """Matches the columns of a file, or the keys of records, with the declared columns.
 
-    ``problems`` has LS431 for a new column where none is allowed, LS432 for columns that differ in case only,
-    and LS433 for a missing required column. A file without column names (CSV without a header) is not
+    ``problems`` has LS431 for a new column where none is allowed, LS432 for columns that are alike, and
+    LS433 for a missing required column. A file without column names (CSV without a header) is not
     matched.
     """
     found = spellings(declared, shape.columns)
@@ -73,24 +75,28 @@ def match_columns(declared: Sequence[Column], shape: FileShape, policy: OnNewCol
     typeless = [it.name for it in extra if it.type and parse_type(it.type).is_typeless]
     if policy is OnNewColumn.EVOLVE:
         extra = [column for column in extra if column.name not in typeless]
-    alike = _alike(extra, declared) if policy is OnNewColumn.EVOLVE else ()
+    beside = (*(column.name for column in declared), *shape.columns)
+    clashing = _too_alike(extra, declared) if policy is OnNewColumn.EVOLVE else ()
     return ColumnMatch(
         present=present,
         missing=missing,
-        new=tuple(column for column in extra if column.name not in alike)
+        new=tuple(column for column in extra if column.name not in clashing)
         if policy is OnNewColumn.EVOLVE
         else (),
         typeless=tuple(typeless) if policy is OnNewColumn.EVOLVE else (),
         ignored=tuple(column.name for column in extra) if policy is OnNewColumn.IGNORE else (),
         problems=(
-            *_new_problem(extra, policy, strange=not found and bool(declared)),
-            *_clash_problem([*(name for name in alike if _is_beside_another(name, shape)), *rivals]),
+            *_new_problem(extra, policy, beside, strange=not found and bool(declared)),
+            *_clash_problem(
+                [*(name for name in clashing if _is_beside_another(name, shape)), *rivals], beside
+            ),
             *_required_problem(declared, missing),
         ),
         notes=(
             *_missing_notes([column for column in declared if column.name in missing]),
             *_absent_notes([ours for ours, theirs in present if theirs in shape.absent]),
-            *_notes(present, [name for name in in_path if name in found], extra, policy),
+            *_in_both_notes([name for name in in_path if name in found]),
+            *_notes(present, extra, policy, beside),
         ),
     )
 
@@ -191,23 +197,23 @@ def no_header_problem(match: ColumnMatch) -> tuple[Problem, ...]:
 
 
 def _folded(name: str) -> str:
-    return name.strip().casefold()
+    return alike(name.strip())
 
 
-def _alike(extra: Sequence[NewColumn], declared: Sequence[Column]) -> tuple[str, ...]:
-    # Spark and Iceberg see two columns that differ in case only as one.
+def _too_alike(extra: Sequence[NewColumn], declared: Sequence[Column]) -> tuple[str, ...]:
+    # Spark and Iceberg see two columns that differ in case only as one, and people those that look the same.
     seen = {_folded(column.name) for column in declared}
-    alike = []
+    clashing = []
     for column in extra:
         folded = _folded(column.name)
         if folded in seen:
-            alike.append(column.name)
+            clashing.append(column.name)
         seen.add(folded)
-    return tuple(alike)
+    return tuple(clashing)
 
 
 def _new_problem(
-    extra: Sequence[NewColumn], policy: OnNewColumn, strange: bool = False
+    extra: Sequence[NewColumn], policy: OnNewColumn, beside: Sequence[str], strange: bool = False
 ) -> tuple[Problem, ...]:
     if not extra or policy is not OnNewColumn.FAIL:
         return ()
@@ -216,7 +222,7 @@ def _new_problem(
             "LS431",
             f"{_columns(extra)} that the table does not have",
             expected="only declared columns (on_new_column: fail)",
-            found=_names([column.name for column in extra]),
+            found=_names([column.name for column in extra], beside),
             hint=_NO_HEADER
             if strange
             else "add them to `columns`, or set `on_new_column: evolve` to add new columns as they come, "
@@ -225,15 +231,15 @@ def _new_problem(
     )
 
 
-def _clash_problem(clashing: Sequence[str]) -> tuple[Problem, ...]:
+def _clash_problem(clashing: Sequence[str], beside: Sequence[str]) -> tuple[Problem, ...]:
     if not clashing:
         return ()
     return (
         Problem(
             "LS432",
-            "columns differ from another column in case only",
+            "columns differ from another column in case only, or look the same",
             expected="names that differ in more than case, or one that is spelt as the table's column",
-            found=_names(clashing),
+            found=_names(clashing, beside),
             hint="rename them in the files, or declare the column as one of them is spelt; `on_new_column:"
             " ignore` leaves new ones out",
         ),
@@ -271,22 +277,27 @@ def _absent_notes(absent: Sequence[str]) -> Iterable[str]:
         yield f"not in the first lines of the files, null in lines without them: {_names(absent)}"
 
 
-def _notes(
-    present: Sequence[tuple[str, str]], twice: Sequence[str], extra: Sequence[NewColumn], policy: OnNewColumn
-) -> tuple[str, ...]:
-    notes = [f"column {ours} is read from {theirs!r}" for ours, theirs in present if ours != theirs]
+def _in_both_notes(twice: Sequence[str]) -> Iterable[str]:
     if twice:
-        notes.append(f"in the files and in their paths; the files count: {_names(twice)}")
+        yield f"in the files and in their paths; the files count: {_names(twice)}"
+
+
+def _notes(
+    present: Sequence[tuple[str, str]], extra: Sequence[NewColumn], policy: OnNewColumn, beside: Sequence[str]
+) -> Iterable[str]:
+    for ours, theirs in present:
+        if ours != theirs:
+            yield f"column {ours} is read from {told_apart(repr(theirs), [repr(ours)])}"
+    names = _names([column.name for column in extra], beside)
     if extra and policy is OnNewColumn.IGNORE:
-        notes.append(f"left out (on_new_column: ignore): {_names([column.name for column in extra])}")
+        yield f"left out (on_new_column: ignore): {names}"
     if extra and policy is OnNewColumn.EVOLVE:
-        notes.append(f"new (on_new_column: evolve): {_names([column.name for column in extra])}")
-    return tuple(notes)
+        yield f"new (on_new_column: evolve): {names}"
 
 
 def _columns(extra: Sequence[NewColumn]) -> str:
     return "a column" if len(extra) == 1 else f"{len(extra)} columns"
 
 
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(name if name.strip() else "one without a name" for name in names)
+def _names(names: Sequence[str], beside: Sequence[str] = ()) -> str:
+    return ", ".join(told_apart(name, beside) if name.strip() else "one without a name" for name in names)

@@ -8,7 +8,7 @@ from typing import Final
 
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import Source, TableName
-from lakesmith.sources.names import named, printable
+from lakesmith.sources.names import named, printable, without_numbers
 
 _SHOWN: Final = 20
 
@@ -22,7 +22,7 @@ class Holders:
 
     def of(self, names: str | None) -> str:
         """Returns where the keys ``names``, separated by commas, are found."""
-        key = (names or "").split(", ")[0]
+        key = without_numbers((names or "").split(", ")[0])
         return printable(self.first[key]) if key in self.first else f"among {named(self.paths)}"
 
 

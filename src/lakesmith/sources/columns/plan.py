@@ -22,6 +22,7 @@ from lakesmith.project.definitions import (
     TableName,
 )
 from lakesmith.project.spark_types import SqlType, parse_type
+from lakesmith.quoting import alike, composed, compositions
 from lakesmith.sources.columns.fields import FieldPath, dotted, file_types, typeless_note
 from lakesmith.sources.columns.names import (
     ColumnMatch,
@@ -117,10 +118,11 @@ def plan_columns(
 
 
 def _inferred(batch: Sequence[SourceFiles]) -> Columns:
+    """Returns the columns of all files. Their names are composed, so that queries find them."""
     found: dict[str, Column] = {}
     for files in batch:
         for column in _inferred_of(files):
-            found.setdefault(column.name.lower(), column)
+            found.setdefault(alike(column.name), replace(column, name=composed(column.name)))
     return tuple(found.values())
 
 
@@ -148,7 +150,7 @@ def _related(groups: Sequence[ShapeGroup]) -> tuple[ShapeGroup, ...]:
 
     A group that shares none is of another kind: it has another delimiter, or no header.
     """
-    folded = {group: {name.strip().casefold() for name in group.shape.columns} for group in groups}
+    folded = {group: {alike(name.strip()) for name in group.shape.columns} for group in groups}
     known = next((names for names in folded.values() if names), set())
     related: list[ShapeGroup] = []
     while more := [group for group in groups if group not in related and folded[group] & known]:
@@ -165,7 +167,8 @@ def _shapes_of(files: SourceFiles, columns: Columns) -> list[tuple[FileShape, Ho
     """
     if files.source.has_events:
         earlier = [column.renamed_from for column in columns if column.renamed_from]
-        return [(shape_of_keys({*(column.name for column in columns), *earlier}), Holders(()))]
+        names = {*(column.name for column in columns), *earlier}
+        return [(shape_of_keys(names.union(*map(compositions, names))), Holders(()))]
     if files.columns_in is ColumnsIn.RECORDS:
         found, first = record_shape(files.records, files.read(()), columns)
         keys = files.groups[0].shape.path_keys if files.groups else ()
@@ -196,11 +199,11 @@ def _match_columns(table: TableName, side: _Side, columns: Columns) -> tuple[Col
         headless = no_header_problem(match) if side.files.columns_in is ColumnsIn.HEADER else ()
         findings.add(match.notes, (*match.problems, *headless), holders)
         for column in match.new:
-            known = new.get(column.name.lower(), column)
-            new[known.name.lower()] = replace(known, type=_common(known.type, column.type))
+            known = new.get(alike(column.name), replace(column, name=composed(column.name)))
+            new[alike(known.name)] = replace(known, type=_common(known.type, column.type))
     findings.raise_problems()
     for match, (_, holders) in zip(matches, found, strict=True):
-        if untyped := [name for name in match.typeless if name.lower() not in new]:
+        if untyped := [name for name in match.typeless if alike(name) not in new]:
             findings.add((typeless_note(untyped),), (), holders)
     return (*columns, *_typed(side.files, tuple(new.values()), records)), findings.notes
 
@@ -243,8 +246,8 @@ def _typed(files: SourceFiles, new: Sequence[NewColumn], records: Records) -> Se
     if all(column.type for column in new):
         return [Column(column.name, table_type(column.type or "string")) for column in new]
     inferred = records.infer(SourceRead(files.source, read_groups(files.groups, ())))
-    types = {column.name.lower(): column.type for column in inferred}
-    return [Column(column.name, types.get(column.name.lower(), "string")) for column in new]
+    types = {alike(column.name): column.type for column in inferred}
+    return [Column(column.name, types.get(alike(column.name), "string")) for column in new]
 
 
 def _widened(table: TableDefinition, side: _Side, columns: Columns) -> tuple[Columns, list[str]]:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from lakesmith.project.definitions import Column, OnNewColumn, Source
 from lakesmith.project.spark_types import SqlType
+from lakesmith.quoting import alike
 from lakesmith.sources.columns.fields import FieldPath, alike_fields
 from lakesmith.sources.columns.names import Spellings, match_columns, path_columns, rival_names, spellings
 from lakesmith.sources.formats.registry import ColumnsIn, landing_format
@@ -39,7 +40,7 @@ class ReadGroup:
     def index(self, column: str) -> int | None:
         """Returns which of ``file_columns`` is a table's column: the matched one, else the like-named."""
         wanted = dict(self.matches).get(column, column)
-        for same in (wanted.__eq__, lambda name: name.casefold() == wanted.casefold()):
+        for same in (wanted.__eq__, lambda name: alike(name) == alike(wanted)):
             found = [i for i, text in enumerate(self.file_columns) if same(text)]
             if len(found) == 1:
                 return found[0]

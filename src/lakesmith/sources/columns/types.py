@@ -13,6 +13,7 @@ from typing import Final
 from lakesmith.catalog.state import ColumnState, TableState
 from lakesmith.project.definitions import ADDED_COLUMNS, Column, TableDefinition
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed, parse_type, precision_and_scale
+from lakesmith.quoting import alike
 from lakesmith.sources.columns.fields import FieldPath, dotted, paired
 from lakesmith.sources.file_types import usual_type
 
@@ -117,7 +118,7 @@ def _of_struct(old: SqlType, new: SqlType, path: FieldPath) -> Iterator[TypeChan
 
 
 def _clash(names: Sequence[str]) -> bool:
-    return len({field.casefold() for field in names}) < len(names)
+    return len(set(map(alike, names))) < len(names)
 
 
 def _plain(kind: SqlType) -> str:
@@ -212,13 +213,13 @@ def _fields(ours: SqlType, theirs: SqlType, base: SqlType | None, *, last: bool)
 
 
 def _fits_in(name: str, kind: SqlType, beside: Sequence[tuple[str, SqlType]]) -> bool:
-    names = [name.casefold(), *(other.casefold() for other, _ in beside)]
+    names = [alike(name), *(alike(other) for other, _ in beside)]
     unlike = bool(name.strip()) and len(set(names)) == len(names)
     return unlike and not kind.is_typeless and _can_be_added(kind)
 
 
 def _can_be_added(kind: SqlType) -> bool:
-    names = [name.casefold() for name, _ in kind.parts]
+    names = [alike(name) for name, _ in kind.parts]
     unlike = all(map(str.strip, names)) and len(set(names)) == len(names)
     return unlike and all(_can_be_added(part) for _, part in kind.parts)
 

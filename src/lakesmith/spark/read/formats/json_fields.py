@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.spark_types import SqlType, composed, parse_type
-from lakesmith.quoting import literal
+from lakesmith.quoting import alike, literal
 from lakesmith.sources.columns.fields import FieldPath, dotted
 from lakesmith.spark.read.formats.json_lines import json_lines, json_rows, one_file
 from lakesmith.spark.read.formats.json_types import inferred_json
@@ -91,11 +91,11 @@ def json_field_types(
         return {}
     structs = inferred_json(found.selectExpr(f"""concat('{{"', struct, '":', fields, '}}') AS {VALUE}"""))
     kinds = {
-        (*walk.structs[int(number)], name.casefold()): kind
+        (*walk.structs[int(number)], alike(name)): kind
         for number, of_struct in structs.parts
         for name, kind in of_struct.parts
     }
-    types = {path: kinds.get((*path[:-1], path[-1].casefold()), _STRING) for path in unknown}
+    types = {path: kinds.get((*path[:-1], alike(path[-1])), _STRING) for path in unknown}
     declared = {column: parse_type(type_) for column, type_ in request.columns if "<" in type_}
     return {column: _only(declared[column], (column,), types) for column, *_ in unknown}
 

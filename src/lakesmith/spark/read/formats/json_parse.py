@@ -141,7 +141,7 @@ def rivals(request: ReadRequest) -> list[tuple[str, str]]:
 def _rivalry(
     path: FieldPath, names: Sequence[str], better: Sequence[str], type_: str, request: ReadRequest
 ) -> tuple[str, str]:
-    what = f"{dotted(path)}: several keys differ from it in case only"
+    what = f"{dotted(path)}: several keys differ from it in case only, or look the same"
     if len(path) > 1:
         row = SqlType("struct", ((path[0], parse_type(type_)),))
         test = _several_fields("get(j.r, 0)", row, path, 0, request)

@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 from lakesmith import limits
 from lakesmith.project.definitions import Column
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType
-from lakesmith.quoting import literal, quoted
+from lakesmith.quoting import alike, literal, quoted
 from lakesmith.spark.frames.sql_text import sql_type
 from lakesmith.spark.read.exact_text import TextFormats
 from lakesmith.spark.read.formats.json_lines import json_sample
@@ -87,7 +87,7 @@ def _unlike(struct: StructType) -> dict[str, DataType]:
     found: dict[str, DataType] = {}
     names: dict[str, str] = {}
     for field in struct:
-        name = names.setdefault(field.name.casefold(), field.name)
+        name = names.setdefault(alike(field.name), field.name)
         both = {found.get(name, field.dataType), field.dataType} - {NullType()}
         found[name] = both.pop() if len(both) == 1 else StringType() if both else NullType()
     return found
