@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -23,7 +24,7 @@ from lakesmith.catalog.entries import (
 from lakesmith.catalog.family import family
 from lakesmith.catalog.home import project_lock
 from lakesmith.errors import Place, StateError, UsageError
-from lakesmith.project.definitions import TableName
+from lakesmith.project.definitions import MANIFEST, TableName, usual_place
 from lakesmith.project.files import TABLES, FolderFiles
 from lakesmith.project.layout import TableFiles, layout
 
@@ -116,7 +117,18 @@ def _files(lake: LocalLake, old: TableName, new: TableName) -> tuple[tuple[str, 
         raise _cannot_be_called(new, problem.what if problem else f"{min(taken)} is there already")
     if not mine and problem is not None and problem.code == "LS110":
         raise _cannot_be_called(new, problem.what)
-    return tuple(moved.items())
+    return (*moved.items(), *_export(lake, old, new))
+
+
+def _export(lake: LocalLake, old: TableName, new: TableName) -> Iterator[tuple[str, str]]:
+    """Yields the folder that the table's export has by default, with its new path, unless that is taken. One
+    that was declared stays."""
+    declared = [table.export for table in lake.project.tables if table.name in (old, new) and table.export]
+    if not any(export.to for export in declared):
+        before, after = usual_place(old), usual_place(new)
+        root = lake.project.root
+        if (root / before / MANIFEST).is_file() and not (root / after).exists():
+            yield before, after
 
 
 def _paths(table: TableFiles) -> list[str]:

@@ -16,9 +16,7 @@ from lakesmith.errors import LakesmithError
 from lakesmith.execute.erase import Receipts
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.landing_erase import landing_of, remove_empty
-from lakesmith.exports.due import due
-from lakesmith.exports.places import place_of
-from lakesmith.exports.publishing import read_manifest, remove_old
+from lakesmith.exports.erasing import clean_exports
 from lakesmith.project.definitions import Source, TableDefinition, TableName
 from lakesmith.project.files import scratch_folder
 from lakesmith.project.formats import FORMATS
@@ -169,19 +167,9 @@ def exports(looked: Looked) -> Iterator[str]:
     """Old versions of exports go. One that does not have what its table has may still tell of them."""
     project = looked.lake.project
     for table in project.tables:
-        if table.export is None or table.name not in looked.erased:
-            continue
-        place = place_of(project, table)
-        why = "may have rows of theirs: correct the cause, and call this again"
-        try:
-            found = read_manifest(place)
-            state = looked.lake.catalog.table(table.name.layer, table.name.name)
-            if found is not None and due(project, table, state, found) is None:
-                remove_old(place, found, keep_seconds=0)
-            elif found is not None or place.folders():
-                yield f"the export of {table.name} in {place.shown} {why}"
-        except (OSError, LakesmithError) as error:
-            yield f"the export of {table.name} in {place.shown} {why}: {error}"
+        state = looked.lake.catalog.table(table.name.layer, table.name.name)
+        if state is not None and table.name in looked.erased:
+            yield from clean_exports(project, table, state)
 
 
 _NOT_NOTES: Final = (*_OF_TABLES, "cache", "logs")

@@ -12,6 +12,7 @@ from lakesmith.catalog.progress import Reason, append_only_since, find_progress,
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError, Problem, count
 from lakesmith.exports.manifest import ExportedColumn, Manifest
+from lakesmith.exports.traces import noted
 from lakesmith.project.definitions import Export, Project, TableDefinition, TableName
 
 
@@ -21,7 +22,8 @@ class ExportStep:
 
     ``rows`` and ``bytes`` are the table's, ``rows`` None if not known. ``before``: the manifest in place;
     None if its files cannot be used again. ``changed_since``: the snapshot from which changes tell which
-    partitions have to be written; None: all.
+    partitions have to be written; None: all. ``traces``: the new value of the table's property that says
+    where exports were (``exports.traces``); None: it says so.
     """
 
     table: TableDefinition
@@ -34,6 +36,7 @@ class ExportStep:
     settings: str
     before: Manifest | None = None
     changed_since: int | None = None
+    traces: str | None = None
 
     @property
     def name(self) -> TableName:
@@ -55,12 +58,12 @@ def due(
     """
     if table.export is None or state is None or state.head is None:
         return None
-    if found is not None and (whose := _of_another(project, table, found)):
-        return whose
+    if found is not None and not is_of_table(project, table, state, found):
+        return _of_another(project, table, found)
     columns = _columns(table, state)
     if isinstance(columns, Problem):
         return columns
-    reason, since = _reason(table.export, state, columns, found)
+    reason, since = _reason(table, state, columns, found)
     if not reason:
         return None
     return ExportStep(
@@ -74,14 +77,19 @@ def due(
         settings_of_export(table.export),
         before=found if since is not None else None,
         changed_since=since,
+        traces=noted(project, table, state, found.single_file if found else None),
     )
 
 
-def _of_another(project: Project, table: TableDefinition, found: Manifest) -> Problem | None:
+def is_of_table(project: Project, table: TableDefinition, state: TableState, found: Manifest) -> bool:
+    """Whether a manifest is of an export of the table, also if the table had another name then."""
+    same_place = (found.project, found.target) == (project.name, project.target.name)
+    return same_place and (found.table == str(table.name) or found.table_uuid == state.uuid)
+
+
+def _of_another(project: Project, table: TableDefinition, found: Manifest) -> Problem:
     ours = (project.name, project.target.name, str(table.name))
     theirs = (found.project, found.target, found.table)
-    if ours == theirs:
-        return None
     return Problem(
         "LS653",
         f"the folder of the export of {table.name} has an export of something else",
@@ -109,14 +117,17 @@ def _columns(table: TableDefinition, state: TableState) -> tuple[ExportedColumn,
 
 
 def _reason(
-    export: Export, state: TableState, columns: Sequence[ExportedColumn], found: Manifest | None
+    table: TableDefinition, state: TableState, columns: Sequence[ExportedColumn], found: Manifest | None
 ) -> tuple[str, int | None]:
     """Returns why the export is behind, empty if it is not, and the snapshot since which changes count."""
-    assert state.head is not None
+    export = table.export
+    assert state.head is not None and export is not None
     if found is None:
         return "it was not exported yet", None
     if found.table_uuid != state.uuid:
         return "the table was created again", None
+    if found.table != str(table.name):
+        return f"the table was called {found.table}", None
     if found.settings != settings_of_export(export):
         return "the settings of its export changed", None
     if found.columns != tuple(columns):

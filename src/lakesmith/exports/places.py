@@ -47,6 +47,9 @@ class ExportPlace(Protocol):
     def read(self, name: str) -> bytes | None:
         """Returns a file's content, None if there is no such file."""
 
+    def has(self, name: str) -> bool:
+        """Returns whether there is such a file."""
+
     def write(self, name: str, content: bytes) -> None:
         """Puts a whole file in place."""
 
@@ -71,7 +74,11 @@ class ExportPlace(Protocol):
 
 def place_of(project: Project, table: TableDefinition) -> ExportPlace:
     """Returns the place of a table's export."""
-    path = place_of_export(table)
+    return place_at(project, place_of_export(table))
+
+
+def place_at(project: Project, path: str) -> ExportPlace:
+    """Returns the place of a folder or a prefix, with a slash at its end."""
     if path.startswith(OBJECT_SCHEME):
         return BucketPlace(path, project.target.store)
     return FolderPlace(project.root / path, path)
@@ -92,6 +99,9 @@ class FolderPlace:
             return (self.folder / name).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
+
+    def has(self, name: str) -> bool:
+        return (self.folder / name).is_file()
 
     def write(self, name: str, content: bytes) -> None:
         write_whole(self.folder / name, content, to_disk=True)
@@ -172,6 +182,15 @@ class BucketPlace:
 
     def read(self, name: str) -> bytes | None:
         return self.read_version(name)[0]
+
+    def has(self, name: str) -> bool:
+        try:
+            self._client.head_object(**self._at(name))
+        except Exception as error:
+            if is_gone(error):
+                return False
+            raise os_error(self.shown + name, error) from error
+        return True
 
     def read_version(self, name: str) -> tuple[bytes | None, str]:
         """Returns a file's content and its version, None and "" if there is no such file."""

@@ -243,7 +243,8 @@ def _tidied(place: ExportPlace, current: Manifest, keep_seconds: float) -> list[
 
 
 def remove_old(place: ExportPlace, current: Manifest, keep_seconds: float) -> int:
-    """Removes versions that were replaced ``keep_seconds`` ago or earlier, and what failed exports left.
+    """Removes versions that were replaced ``keep_seconds`` ago or earlier, with the single files that only
+    they had, and what failed exports left.
 
     Returns how many files of old versions were removed. Raises OSError, StateError LS652.
 
@@ -252,13 +253,13 @@ def remove_old(place: ExportPlace, current: Manifest, keep_seconds: float) -> in
     """
     replaced = sorted(place.files(OLD), key=lambda each: each.modified)
     old = [each for each in replaced if time.time() - each.modified >= keep_seconds]
-    kept = replaced[len(old) :]
-    oldest = _read_old(place, kept[0].path) if kept else current
-    needed = {file.path for manifest in (oldest, current) for file in manifest.files}
-    versions = {_version_of(each.path) for each in kept} | {current.version}
-    folders = versions | {path.partition("/")[0] for path in needed}
-    files = {file.path for each in old for file in _read_old(place, each.path).files} - needed
+    kept = [read_old(place, each.path) for each in replaced[len(old) :]]
+    gone = [read_old(place, each.path) for each in old]
+    needed = {file.path for manifest in (*kept[:1], current) for file in manifest.files}
+    folders = {each.version for each in (*kept, current)} | {path.partition("/")[0] for path in needed}
+    files = {file.path for each in gone for file in each.files} - needed
     place.remove(sorted(path for path in files if path.partition("/")[0] in folders))
+    place.remove(sorted(_single_files(gone) - _single_files((*kept, current))))
     for folder in place.folders():
         if folder not in folders:
             place.remove_folder(folder)
@@ -266,9 +267,10 @@ def remove_old(place: ExportPlace, current: Manifest, keep_seconds: float) -> in
     return len(files)
 
 
-def _version_of(path: str) -> str:
-    return path.removeprefix(f"{OLD}/").removesuffix(".json")
+def _single_files(versions: Iterable[Manifest]) -> set[str]:
+    return {each.single_file for each in versions if each.single_file}
 
 
-def _read_old(place: ExportPlace, path: str) -> Manifest:
+def read_old(place: ExportPlace, path: str) -> Manifest:
+    """Returns the manifest of a replaced version. Raises as ``read_manifest``."""
     return Manifest.parse(place.read(path) or b"", place.shown + path)

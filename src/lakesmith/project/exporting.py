@@ -14,7 +14,7 @@ from lakesmith.project.declaring import ColumnNames, WrongValue, duration, setti
 from lakesmith.project.file_options import OBJECT_SCHEME
 
 if TYPE_CHECKING:
-    from lakesmith.project.definitions import TableDefinition
+    from lakesmith.project.definitions import TableDefinition, TableName
 
 MANIFEST: Final = "manifest.json"
 """The file of an export that names its files. It is written last."""
@@ -75,10 +75,15 @@ class Export:
         return self.compression or ("zstd" if self.format is ExportFormat.PARQUET else "none")
 
 
+def usual_place(name: TableName) -> str:
+    """Returns the folder of a table's export where none is declared."""
+    return f"exports/{name.layer}/{name.name}/"
+
+
 def place_of_export(table: TableDefinition) -> str:
     """Returns the folder of the table's export, or its prefix in S3, with a slash at its end."""
     assert table.export is not None
-    given = table.export.to or f"exports/{table.name.layer}/{table.name.name}/"
+    given = table.export.to or usual_place(table.name)
     return given.rstrip("/") + "/"
 
 

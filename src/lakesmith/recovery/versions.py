@@ -24,7 +24,7 @@ from lakesmith.catalog.family import family
 from lakesmith.execute.erase import Erasure
 from lakesmith.execute.faults import reach
 from lakesmith.execute.lake import Lake
-from lakesmith.exports.places import place_of
+from lakesmith.exports.traces import all_traces
 from lakesmith.project.definitions import TableDefinition, is_object
 from lakesmith.sources.object_errors import code_of, in_words
 from lakesmith.sources.objects import bucket_and_key, client_of
@@ -85,9 +85,12 @@ def erase_versions(lake: Lake, erasure: Erasure, declared: Mapping[str, str]) ->
     """Erases old versions once the tables and landing files are clean. ``declared``: the replica of a bucket,
     by its name. What S3 refuses is in ``left``, with the day on which it ends by itself."""
     done = ErasedVersions()
+    prefixes = sorted(_prefixes(lake, erasure), key=lambda each: (each.bucket, each.start))
+    if not prefixes:
+        return done
     client = client_of(lake.project.target.store)
     erasing = _Erasing(client, erasure.persons, done)
-    for prefix in sorted(_prefixes(lake, erasure), key=lambda each: (each.bucket, each.start)):
+    for prefix in prefixes:
         done.buckets.add(prefix.bucket)
         try:
             copies = {*replicas_of(client, prefix.bucket), *filter(None, [declared.get(prefix.bucket)])}
@@ -106,7 +109,10 @@ def _prefixes(lake: Lake, erasure: Erasure) -> set[Prefix]:
     tables = {name: lake.project.table(name) for name in erasure.tables}
     places = [(path, True) for path in _folders(lake, erasure)]
     places += [
-        (place_of(lake.project, table).shown, True) for table in tables.values() if table.export is not None
+        (trace.place, True)
+        for name, table in tables.items()
+        if (state := lake.catalog.table(name.layer, name.name)) is not None
+        for trace in all_traces(lake.project, table, state)
     ]
     places += [(path, False) for name in erasure.sourced for path in _landing(tables[name])]
     found = set[Prefix]()

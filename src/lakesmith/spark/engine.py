@@ -20,6 +20,7 @@ from lakesmith.execute.faults import note_jvm
 from lakesmith.execute.lake import Lake
 from lakesmith.exports.due import ExportStep
 from lakesmith.exports.publishing import Written
+from lakesmith.exports.traces import TRACES
 from lakesmith.plan.settings import renamings, still_ahead
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.sources.names import printable
@@ -27,6 +28,7 @@ from lakesmith.spark.batch.context import Batch, Draft, finish
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.export import write_export
 from lakesmith.spark.iceberg.ddl import drop_columns, rename_columns
+from lakesmith.spark.iceberg.refs import RefChange, change_refs, explaining
 from lakesmith.spark.jvm.failures import FAILURES, explain_failure, is_beaten, is_unanswered
 from lakesmith.spark.kinds.change_ledger import advance, change_ledger
 from lakesmith.spark.kinds.derive import derive
@@ -106,8 +108,11 @@ class SparkEngine:
 
     def run_export(self, step: ExportStep, folder: str) -> Written:
         """Writes the files of an export. Raises RunError with the root cause of what fails in Spark."""
-        with self._explained():
-            self.session.enter()
+        with explaining(self.session, self.lake.project.secrets):
+            if step.traces is not None:
+                # Noted before anything is written: an erasure has to find all that is.
+                change = RefChange(step.uuid, None, properties={TRACES: step.traces})
+                change_refs(self.session.spark, step.name, change)
             return write_export(self.session.spark, step, folder)
 
     @contextmanager

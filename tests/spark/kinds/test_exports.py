@@ -37,7 +37,7 @@ BRONZE = """
 
 def bronze(export: str, more: str = "") -> dict[str, str]:
     text = BRONZE.replace("{format: FORMAT}", export)
-    return {"tables/bronze/orders.yaml": text.replace("format: csv}", f"format: csv{more}}}")}
+    return {"tables/bronze/orders.yaml": text.replace('"*.csv", format: csv}', f'"*.csv", format: csv{more}}}')}
 
 
 @pytest.fixture(autouse=True)
@@ -277,3 +277,77 @@ def test_an_empty_text_is_exported_once_with_the_null_partition(make_shop: MakeS
     assert event.report.carried == 1
     found = rows_in(shop.root / "exports/silver/orders", "id, city")
     assert found == [(1, None), (2, None), (3, "Oslo"), (4, None)]
+
+
+ON_ERASE = ", on_erase: remove"
+PEOPLE = ("1,2026-01-31,Ada Lovelace,1", "2,2026-01-31,Oslo,2")
+
+
+def erased(shop: Harness, table: str = "bronze.orders") -> list[str]:
+    """What an erasure of Ada could not remove."""
+    with lakesmith.open(shop.root, spark=shop.spark) as lake:
+        return list(lake.erase(table, "city = 'Ada Lovelace'").apply().content["proof"]["left"])
+
+
+def with_ada(shop: Harness) -> set[str]:
+    """The files outside lakesmith's own folders that have her name, Parquet files read by DuckDB."""
+    found = set()
+    for path in shop.root.rglob("*"):
+        if not path.is_file() or ".lakesmith" in path.relative_to(shop.root).parts:
+            continue
+        content = path.read_bytes()
+        if path.suffix == ".parquet":
+            content = str(duckdb.sql(f"SELECT * FROM read_parquet('{path}')").fetchall()).encode()
+        if b"Lovelace" in content:
+            found.add(str(path.relative_to(shop.root)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{format: csv, single_file: a.csv, keep: 30 days}", "{format: csv, single_file: b.csv}"),
+        ("{format: csv, single_file: a.csv, keep: 30 days}", "{format: csv, keep: 30 days}"),
+        ("{format: csv, single_file: a.csv}", "{format: json, single_file: a.json, keep: 9 days}"),
+        ("{format: parquet}", "{format: parquet, to: elsewhere/}"),
+        ("{format: csv, to: out/, single_file: a.csv}", "{format: csv, to: ./out/below/}"),
+        ("{format: csv, to: out/, single_file: a.csv}", "{format: csv}"),
+        ("{format: parquet, to: out/}", None),
+    ],
+)
+def test_an_erasure_finds_what_an_export_wrote_under_earlier_settings(
+    make_shop: MakeShop, before: str, after: str | None
+) -> None:
+    shop = make_shop(bronze(before, ON_ERASE))
+    shop.take_rows("orders", 1, *PEOPLE)
+    assert with_ada(shop) > {"landing/orders/1.csv"}
+    text = bronze(after or "", ON_ERASE)["tables/bronze/orders.yaml"]
+    shop.write({"tables/bronze/orders.yaml": text if after else text.replace("    export: \n", "")})
+    shop.must_run()
+    assert not [line for line in erased(shop) if "export" in line]
+    assert with_ada(shop) == set()
+    if after:
+        assert not exported(shop.must_run())
+
+
+def test_the_export_of_a_renamed_table_goes_on_in_its_folder(make_shop: MakeShop) -> None:
+    shop = make_shop(bronze("{format: parquet, to: out/}", ON_ERASE))
+    shop.take_rows("orders", 1, *PEOPLE)
+    with lakesmith.open(shop.root, spark=shop.spark) as lake:
+        lake.rename("bronze.orders", "bronze.sales").apply()
+    assert exported(shop.must_run()) and manifest(shop.root / "out")["table"] == "bronze.sales"
+    assert not exported(shop.must_run())
+    assert not [line for line in erased(shop, "bronze.sales") if "export" in line]
+    assert with_ada(shop) == set()
+
+
+def test_a_rename_moves_the_folder_that_an_export_has_by_default(make_shop: MakeShop) -> None:
+    shop = make_shop(bronze("{format: csv, single_file: all.csv}", ON_ERASE))
+    shop.take_rows("orders", 1, *PEOPLE)
+    with lakesmith.open(shop.root, spark=shop.spark) as lake:
+        lake.rename("bronze.orders", "bronze.sales").apply()
+    assert (shop.root / "exports/bronze/sales/all.csv").is_file()
+    assert not (shop.root / "exports/bronze/orders").exists()
+    shop.must_run()
+    assert not [line for line in erased(shop, "bronze.sales") if "export" in line]
+    assert with_ada(shop) == set()

@@ -23,11 +23,11 @@ _TRIES: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class RefChange:
-    """A change of the references and properties of table ``uuid`` with main at ``main``: ``branches`` and
-    ``tags`` to set, tags ``gone``, ``properties`` (None: removed)."""
+    """A change of the references and properties of table ``uuid`` with main at ``main`` (None: wherever it
+    is): ``branches`` and ``tags`` to set, tags ``gone``, ``properties`` (None: removed)."""
 
     uuid: str
-    main: int
+    main: int | None
     branches: Mapping[str, int] = field(default_factory=dict)
     tags: Mapping[str, int] = field(default_factory=dict)
     gone: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ def change_refs(spark: SparkSession, name: TableName, change: RefChange) -> None
         base = operations.current()
         if _is_made(base, change):
             return
-        if base.uuid() != change.uuid or _at(base, MAIN) != change.main:
+        if base.uuid() != change.uuid or change.main not in (None, _at(base, MAIN)):
             raise Outdated(f"{name} was moved by another writer meanwhile")
         updated = _changed(spark, base, change)
         reach("before-swap", str(name))
