@@ -15,13 +15,13 @@ from lakesmith.plan.facts import TableFacts
 from lakesmith.plan.sourced import cut_problem
 from lakesmith.plan.steps import FileIntake, Strategy, TableStep
 from lakesmith.project.definitions import FileSource, Source, TableDefinition
-from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
+from lakesmith.sources.choose import FileChoice
 from lakesmith.sources.folded import stands_for
-from lakesmith.sources.identity import fingerprints
 from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger_view import LedgerView
 from lakesmith.sources.listing import Listing, list_files
 from lakesmith.sources.model import FileAction, FileIdentity
+from lakesmith.sources.moved_files import chosen_files
 from lakesmith.sources.postgres.changes import is_landing_file
 
 
@@ -110,9 +110,7 @@ def file_report(lake: Lake, table: TableDefinition, facts: TableFacts) -> FileRe
 
 
 def _source_lines(lake: Lake, source: Source, listing: Listing, ledger: LedgerView) -> dict[str, FileLine]:
-    root = lake.project.root
-    uncertain = uncertain_files(listing, ledger)
-    choice = choose_files(source, listing, ledger, fingerprints(uncertain, root) if uncertain else {})
+    choice = chosen_files(source, listing, ledger, lake.project.root)
     states = dict(_states(listing, choice))
     return {
         file.path: _line(file, source.name, states.get(file.path, FileState.TAKEN), ledger)

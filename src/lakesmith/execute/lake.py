@@ -38,13 +38,13 @@ from lakesmith.project.definitions import (
     TableName,
 )
 from lakesmith.project.files import scratch_folder
-from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
-from lakesmith.sources.identity import fingerprints
+from lakesmith.sources.choose import FileChoice
 from lakesmith.sources.kafka.broker import topic_state
 from lakesmith.sources.kafka.slices import choose_slices
 from lakesmith.sources.ledger import LedgerStore, LedgerView
 from lakesmith.sources.listing import Listing, list_files
 from lakesmith.sources.moved import Moved, moved_of
+from lakesmith.sources.moved_files import chosen_files
 from lakesmith.sources.postgres.position import notes_of
 
 SETTLED_NS: Final = 1_000_000_000
@@ -182,14 +182,7 @@ class Lake:
         listing = list_files(source, self.project.root, time.time_ns(), ledger.rows)
         if source.is_growing:
             listing = replace(listing, notes=(*listing.notes, *notes_of(self.project.root / source.path)))
-        return listing, self._choose(table, source, listing, ledger)
-
-    def _choose(
-        self, table: TableDefinition, source: Source, listing: Listing, ledger: LedgerView
-    ) -> FileChoice:
-        uncertain = uncertain_files(listing, ledger)
-        known = fingerprints(uncertain, self.project.root) if uncertain else {}
-        return choose_files(source, listing, ledger, known, table.name)
+        return listing, chosen_files(source, listing, ledger, self.project.root, table.name)
 
 
 def _gathered(choices: list[tuple[Source, Listing, FileChoice]]) -> SourceFacts:

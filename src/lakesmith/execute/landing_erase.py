@@ -11,11 +11,12 @@ from typing import Final
 
 from lakesmith.errors import SourceError, UsageError, listed
 from lakesmith.execute.lake import Lake
-from lakesmith.project.definitions import OnErase, Source, TableDefinition, TableName, is_object
+from lakesmith.project.definitions import OnErase, OnMovedFile, Source, TableDefinition, TableName, is_object
 from lakesmith.sources.identity import same_status, stat_file, with_fingerprints
 from lakesmith.sources.ledger_view import LedgerView
 from lakesmith.sources.listing import absolute_path, list_files
 from lakesmith.sources.model import FileAction, FileIdentity
+from lakesmith.sources.moved_files import find_moved
 from lakesmith.sources.objects import bucket_and_key, client_of, object_status
 from lakesmith.sources.without_persons import Wanted, names_in_files, why_not, without_persons
 from lakesmith.sql.erasure_filter import ErasureFilter
@@ -47,6 +48,11 @@ class LandingFile:
         return taken is not None and (
             same_status(taken, now) or (taken.size == now.size and taken.etag == now.etag != "")
         )
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it was ingested from another path: its rows and its line in the ledger have that one."""
+        return self.taken is not None and self.taken.path != self.file.path
 
     @property
     def choice(self) -> OnErase | None:
@@ -97,12 +103,26 @@ def landing_files(
 ) -> Iterator[LandingFile]:
     """Yields the listed files with what the ledger knows, and their records: of the persons, and all."""
     ledger = lake.ledger(table.name, lake.facts(table.name))
-    for source, files in listed:
+    for source, each in listed:
+        files = tuple(each)
+        moved = _moved(lake, source, files, ledger)
         for file in files:
             entry = ledger.get(file.path)
             taken = entry.file if entry is not None and entry.action is FileAction.TAKEN else None
+            taken = moved.get(file.path, taken)
             now = _fingerprinted(lake, file, taken)
             yield LandingFile(table.name, now, source, taken, *records.get(file.path, (0, 0)))
+
+
+def _moved(
+    lake: Lake, source: Source, files: Sequence[FileIdentity], ledger: LedgerView
+) -> Mapping[str, FileIdentity]:
+    """Returns the files that were ingested from another path and count as the same, as they were then."""
+    if source.on_moved_file is not OnMovedFile.SAME:
+        return {}
+    unknown = [file for file in files if file.path not in ledger]
+    found = find_moved(unknown, files, ledger, lake.project.root)
+    return {path: taken for path, taken in found.items() if taken.path in ledger.rows}
 
 
 def _fingerprinted(lake: Lake, file: FileIdentity, taken: FileIdentity | None) -> FileIdentity:
@@ -156,6 +176,7 @@ def remove_empty(folder: Path, top: Path) -> None:
         folder = folder.parent
 
 
+_MOVE_BACK: Final = "move it back, or remove it if its other rows are in the table; then call this again"
 _TAKE_FIRST: Final = "its other records are in no table yet: lakesmith run takes them; call this again then"
 
 
@@ -183,6 +204,9 @@ def wanted_of(table: TableDefinition, persons: ErasureFilter) -> Wanted:
 
 def rewrite(lake: Lake, file: LandingFile, wanted: Wanted, made: Made) -> FileIdentity | Left:
     """Takes their records out of a file: what it is then. Raises OSError, and what S3 answers."""
+    if file.taken is not None and file.is_moved:
+        why = f"has {file.records} records of theirs, and was ingested as {file.taken.path}: {_MOVE_BACK}"
+        return Left(file.path, why)
     content = content_of(lake, file.path)
     if why_not(file.source) is not None:
         return Left(file.path, f"has {file.records} records of theirs, and {_TAKE_FIRST}")

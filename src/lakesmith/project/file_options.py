@@ -35,6 +35,13 @@ class OnChangedFile(StrEnum):
     REPLACE = "replace"
 
 
+class OnMovedFile(StrEnum):
+    """What to do with an ingested file that has another path now."""
+
+    SAME = "same"
+    NEW = "new"
+
+
 class OnBadFile(StrEnum):
     """What to do with a file that cannot be read."""
 

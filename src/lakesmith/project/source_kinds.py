@@ -30,6 +30,7 @@ from lakesmith.project.file_options import (
     OnChangedFile,
     OnErase,
     OnInexact,
+    OnMovedFile,
     OnNewColumn,
     OnTypeChange,
     export_of,
@@ -107,6 +108,10 @@ class Source:
     on_changed_file: OnChangedFile = setting(OnChangedFile.FAIL, shared=True)
     """What happens when a file has changed after it was ingested: `fail` stops the run, `ignore` keeps the
     earlier rows, `replace` ingests the new content in place of the old. Default: `fail`."""
+    on_moved_file: OnMovedFile | None = setting(None, shared=True)
+    """What happens when a file that was ingested has another path now, because it was moved or has a second
+    name (a hard link): `same` does not ingest it again, `new` ingests it as another file. Default: it is
+    ingested, and the run names both paths (LS413)."""
     on_bad_file: OnBadFile = setting(OnBadFile.FAIL, shared=True)
     """What happens when a file cannot be read (a cut `.gz`, a broken Parquet file, no permission): `fail`
     stops the table's run, `skip` ingests the other files, says so in every run, and tries the file again
