@@ -27,6 +27,7 @@ from lakesmith.catalog.home import project_lock
 from lakesmith.catalog.lost import tables_in
 from lakesmith.catalog.progress import most_live_rows
 from lakesmith.errors import EnvironmentProblem, Place, StateError
+from lakesmith.exports.dropped import DroppedExport, exports_of, note_dropped, purge_exports
 from lakesmith.project.definitions import TableDefinition, TableName
 
 _SIDECARS = {"files": "file ledger", "quarantine": "quarantine", "tombstones": "tombstones"}
@@ -40,6 +41,7 @@ class DropPreview:
         rows: the rows of the table; None if that is not known.
         sidecars: what is dropped with it, in words.
         readers: the tables whose queries read it, and where.
+        exports: the places with its exports, which stay, or are deleted with ``purge``.
         declared_in: the file that declares it, if any; ``next_run`` says what the next run does.
     """
 
@@ -50,6 +52,7 @@ class DropPreview:
     readers: tuple[tuple[TableName, Place], ...]
     declared_in: str | None
     next_run: str
+    exports: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -60,12 +63,14 @@ class DropPreview:
             "readers": [{"table": str(name), "place": str(place)} for name, place in self.readers],
             "declared_in": self.declared_in,
             "next_run": self.next_run,
+            "exports": list(self.exports),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A table that was dropped: the removed entries of the catalog, and the folders with files left."""
+    """A table that was dropped: the removed entries of the catalog, and the folders with files left, those of
+    its exports among them."""
 
     table: TableName
     tables: tuple[TableName, ...]
@@ -84,6 +89,7 @@ class _Found:
     folders: tuple[tuple[Path, str | None], ...]
     rows: int | None
     head: int | None
+    exports: tuple[DroppedExport, ...] = ()
 
 
 def drop(access: Access, table: str, purge: bool) -> Change[DropPreview, Dropped]:
@@ -100,6 +106,7 @@ def drop(access: Access, table: str, purge: bool) -> Change[DropPreview, Dropped
         tuple(lake.readers(name)),
         definition.place.file if definition else None,
         _next_run(definition),
+        tuple(each.place for each in found.exports),
     )
     change = Change(
         preview,
@@ -124,10 +131,12 @@ def _find(lake: LocalLake, name: TableName, purge: bool) -> _Found:
     if lost is not None:
         found = (lake.lost(each) for each in family(name))
         folders += [(folder_of(each.state.metadata_location), each.state.uuid) for each in found if each]
-    head = state.head if state else lost.state.head if lost else None
+    last = state or (lost.state if lost else None)
+    head = last.head if last else None
     rows = most_live_rows(head) if head else None
     unique = tuple(dict.fromkeys([*folders, *again]))
-    return _Found(entries, unique, rows, head.snapshot_id if head else None)
+    exports = exports_of(lake.project, name, last) if last else ()
+    return _Found(entries, unique, rows, head.snapshot_id if head else None, exports)
 
 
 def _command(name: TableName, purge: bool) -> str:
@@ -156,14 +165,16 @@ def _drop(access: Access, preview: DropPreview) -> Dropped:
     folders = [folder for folder, _ in found.folders]
     if purge:
         begin(state_dir, Unfinished(_command(name, purge), (str(name),), tuple(map(str, folders))))
+    note_dropped(lake.project, found.exports)
     change_entries(lake.catalog, found.entries, ())
     # Killed before this, the table counts as lost, which a run says: better than marked and still there.
     for folder, uuid in found.folders:
         for each in [uuid] if uuid is not None else tables_in(folder):
             mark(folder, each, None)
     kept = [folder for folder in folders if not purge or not _purged(lake, folder)]
+    exports = purge_exports(lake.project, name) if purge else (each.place for each in found.exports)
+    there = (*(str(folder) for folder in kept if folder.exists()), *exports)
     finish(state_dir)
-    there = tuple(str(folder) for folder in kept if folder.exists())
     return Dropped(name, tuple(entry.name for entry in found.entries), there)
 
 

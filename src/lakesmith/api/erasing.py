@@ -21,7 +21,7 @@ from lakesmith.execute.landing_erase import LandingFile, require_choices
 from lakesmith.execute.opened import Opened
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import TableName
-from lakesmith.recovery.versions import erase_versions
+from lakesmith.recovery.versions import erase_versions, require_client
 from lakesmith.sql.parse_erasure_filter import parse_erasure_filter
 
 
@@ -132,6 +132,7 @@ def erase(access: Access, table: str, options: EraseOptions) -> Change[ErasurePr
     asked = _asked(opened, table, options)
     with access.alone(opened, f"erase from {asked.table}", options.wait):
         erasure = plan_erasure(opened.lake, opened.graph, asked)
+        require_client(opened.lake, erasure)
         work = _look(access, opened, erasure, options.on_event)
         heads = heads_of(opened.lake.catalog, erasure.tables)
     require_choices(work.landing.in_tables(erasure.sourced))
@@ -203,10 +204,11 @@ def _erase(access: Access, work: Work, asked: Asked, heads: Heads, wait: float) 
         if plan_erasure(opened.lake, opened.graph, asked) != erasure:
             what, hint = "the lake was changed since this was prepared", "prepare it again"
             raise StateError.of("LS511", what, hint=hint)
+        replicas = _replicas(opened)
         done = access.do_in_spark(work.session, lambda: do(work, receipts, number))
         access.close()
         done.left += clean_places(opened, erasure)
-        versions = erase_versions(opened.lake, erasure, _replicas(opened))
+        versions = erase_versions(opened.lake, erasure, replicas)
         done.left += versions.left
         sessions = _sessions(opened)
     # Those of commands that wait for the lock end only when it is free.

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from lakesmith.catalog.family import foreign_owner
 from lakesmith.errors import LakesmithError
-from lakesmith.execute.erase import Receipts
+from lakesmith.execute.erase import Receipts, columns_of
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.landing_erase import landing_of, remove_empty
+from lakesmith.exports.dropped import dropped_exports
 from lakesmith.exports.erasing import clean_exports
-from lakesmith.project.definitions import Source, TableDefinition, TableName
+from lakesmith.project.definitions import Source, TableDefinition, TableName, is_object
 from lakesmith.project.files import scratch_folder
 from lakesmith.project.formats import FORMATS
 from lakesmith.sources.listing import absolute_path
@@ -172,6 +174,35 @@ def exports(looked: Looked) -> Iterator[str]:
             yield from clean_exports(project, table, state)
 
 
+def exports_of_dropped(looked: Looked) -> Iterator[str]:
+    """Yields exports that ``drop`` left, and that may have rows of theirs."""
+    for gone in dropped_exports(looked.lake.project):
+        place = looked.root / gone.place
+        here = sorted(place.rglob("*")) if not is_object(gone.place) else []
+        if is_object(gone.place) or any(path.is_file() and _why_left(looked, path) for path in here):
+            yield (
+                f"{gone.place} has an export of {gone.table}, which was dropped, and may have rows of theirs:"
+                " remove it"
+            )
+
+
+def undeclared(looked: Looked) -> Iterator[str]:
+    """Yields tables that no file of the project declares any more: nothing is erased from them."""
+    project, catalog = looked.lake.project, looked.lake.catalog
+    declared = {table.name for table in project.tables}
+    for layer in sorted({name.layer for name in declared}):
+        for each in catalog.names(layer):
+            name = TableName(layer, each)
+            state = None if name in declared else catalog.table(layer, each)
+            if state is None or foreign_owner(state, project.name) is not None:
+                continue
+            if looked.persons.within(columns_of(state)):
+                yield (
+                    f"{name}, which no file declares, may have rows of theirs: declare it again and call this"
+                    f" again, or lakesmith drop {name} --purge"
+                )
+
+
 _NOT_NOTES: Final = (*_OF_TABLES, "cache", "logs")
 PLACES: Final[tuple[Place, ...]] = (
     copies,
@@ -182,6 +213,8 @@ PLACES: Final[tuple[Place, ...]] = (
     receipts,
     notes,
     exports,
+    exports_of_dropped,
+    undeclared,
     empty_folders,
 )
 

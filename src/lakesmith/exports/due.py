@@ -58,7 +58,7 @@ def due(
     """
     if table.export is None or state is None or state.head is None:
         return None
-    if found is not None and not is_of_table(project, table, state, found):
+    if found is not None and not is_of_table(project, table.name, state.uuid, found):
         return _of_another(project, table, found)
     columns = _columns(table, state)
     if isinstance(columns, Problem):
@@ -81,10 +81,10 @@ def due(
     )
 
 
-def is_of_table(project: Project, table: TableDefinition, state: TableState, found: Manifest) -> bool:
+def is_of_table(project: Project, name: TableName, uuid: str, found: Manifest) -> bool:
     """Whether a manifest is of an export of the table, also if the table had another name then."""
     same_place = (found.project, found.target) == (project.name, project.target.name)
-    return same_place and (found.table == str(table.name) or found.table_uuid == state.uuid)
+    return same_place and (found.table == str(name) or found.table_uuid == uuid)
 
 
 def _of_another(project: Project, table: TableDefinition, found: Manifest) -> Problem:

@@ -8,7 +8,6 @@ from typing import Final
 from lakesmith.catalog.state import TableState
 from lakesmith.errors import LakesmithError
 from lakesmith.exports.due import due, is_of_table
-from lakesmith.exports.manifest import Manifest
 from lakesmith.exports.places import OLD, ExportPlace, place_at
 from lakesmith.exports.publishing import read_manifest, read_old, remove_old
 from lakesmith.exports.traces import Trace, all_traces, current_place
@@ -21,7 +20,7 @@ _AGAIN: Final = f"{_WHY}: correct the cause, and call this again"
 def clean_exports(project: Project, table: TableDefinition, state: TableState) -> Iterator[str]:
     """Removes all that exports of the table ever wrote, except its present version, which the table's rows
     have to be. Yields what is left, in words."""
-    for trace in all_traces(project, table, state):
+    for trace in all_traces(project, table.name, state):
         place = place_at(project, trace.place)
         try:
             if trace.place == current_place(project, table):
@@ -47,8 +46,8 @@ def _clean_past(
     project: Project, table: TableDefinition, state: TableState, place: ExportPlace
 ) -> Iterator[str]:
     found = read_manifest(place)
-    if found is None or is_of_table(project, table, state, found):
-        remove_all(place, found)
+    if found is None or is_of_table(project, table.name, state.uuid, found):
+        remove_all(place)
     elif found.table_uuid == state.uuid:
         yield (
             f"{place.shown} has an export of {found.table} of project {found.project}, target {found.target},"
@@ -56,11 +55,11 @@ def _clean_past(
         )
 
 
-def remove_all(place: ExportPlace, found: Manifest | None) -> None:
-    """Removes what an export wrote to a place, its manifest ``found`` last. Raises OSError, StateError
-    LS652."""
+def remove_all(place: ExportPlace) -> None:
+    """Removes what an export wrote to a place, its manifest last. Raises OSError, StateError LS652."""
     versions = [read_old(place, each.path) for each in place.files(OLD)]
-    place.remove(sorted({each.single_file for each in (*versions, found) if each and each.single_file}))
+    present = read_manifest(place)
+    place.remove(sorted({each.single_file for each in (*versions, present) if each and each.single_file}))
     for folder in place.folders():
         place.remove_folder(folder)
     place.remove([each.path for each in place.files(OLD)])

@@ -14,6 +14,7 @@ from lakesmith.project.definitions import (
     OBJECT_SCHEME,
     Project,
     TableDefinition,
+    TableName,
     place_of_export,
     usual_place,
 )
@@ -64,10 +65,11 @@ def noted(project: Project, table: TableDefinition, state: TableState, *earlier:
     return json.dumps(list(known.items()))
 
 
-def all_traces(project: Project, table: TableDefinition, state: TableState) -> Iterator[Trace]:
+def all_traces(project: Project, name: TableName, state: TableState) -> Iterator[Trace]:
     """Yields every place that may have an export of the table. Earlier versions of lakesmith kept no
     property: so the present place is among them, and the one that an export has by default."""
     known = {trace.place: trace for trace in traces_of(state)}
-    for place in filter(None, (current_place(project, table), usual_place(table.name))):
+    present = (current_place(project, table) for table in project.tables if table.name == name)
+    for place in filter(None, (*present, usual_place(name))):
         known.setdefault(place, Trace(place))
     yield from known.values()

@@ -105,14 +105,23 @@ def erase_versions(lake: Lake, erasure: Erasure, declared: Mapping[str, str]) ->
     return done
 
 
+def require_client(lake: Lake, erasure: Erasure) -> None:
+    """Requires what ``erase_versions`` needs at the end of an erasure, before anything is changed.
+
+    Raises EnvironmentProblem LS330, LS339 if places are in S3 and no client can be made.
+    """
+    if _prefixes(lake, erasure):
+        client_of(lake.project.target.store)
+
+
 def _prefixes(lake: Lake, erasure: Erasure) -> set[Prefix]:
     tables = {name: lake.project.table(name) for name in erasure.tables}
     places = [(path, True) for path in _folders(lake, erasure)]
     places += [
         (trace.place, True)
-        for name, table in tables.items()
+        for name in tables
         if (state := lake.catalog.table(name.layer, name.name)) is not None
-        for trace in all_traces(lake.project, table, state)
+        for trace in all_traces(lake.project, name, state)
     ]
     places += [(path, False) for name in erasure.sourced for path in _landing(tables[name])]
     found = set[Prefix]()

@@ -37,7 +37,9 @@ BRONZE = """
 
 def bronze(export: str, more: str = "") -> dict[str, str]:
     text = BRONZE.replace("{format: FORMAT}", export)
-    return {"tables/bronze/orders.yaml": text.replace('"*.csv", format: csv}', f'"*.csv", format: csv{more}}}')}
+    return {
+        "tables/bronze/orders.yaml": text.replace('"*.csv", format: csv}', f'"*.csv", format: csv{more}}}')
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -351,3 +353,43 @@ def test_a_rename_moves_the_folder_that_an_export_has_by_default(make_shop: Make
     shop.must_run()
     assert not [line for line in erased(shop, "bronze.sales") if "export" in line]
     assert with_ada(shop) == set()
+
+
+@pytest.mark.parametrize("purge", [True, False])
+def test_a_dropped_table_leaves_no_unknown_export(make_shop: MakeShop, purge: bool) -> None:
+    """With --purge its files are deleted, those of earlier settings too; without, an erasure names them."""
+    daily = {"tables/gold/daily.sql": "SELECT city, id FROM bronze.orders\n"}
+    shop = make_shop(
+        {
+            **bronze("{format: csv}", ON_ERASE),
+            **daily,
+            "tables/gold/daily.yaml": "export: {format: csv, to: one/, single_file: a.csv}\n",
+        }
+    )
+    shop.take_rows("orders", 1, *PEOPLE)
+    shop.write({"tables/gold/daily.yaml": "export: {format: csv, to: two/}\n"})
+    shop.must_run()
+    with lakesmith.open(shop.root, spark=shop.spark) as lake:
+        change = lake.drop("gold.daily", purge=purge)
+        assert change.preview.exports == ("one/", "two/")
+        kept = change.apply().files_kept_in
+    for name in ("daily.sql", "daily.yaml"):
+        (shop.root / "tables/gold" / name).unlink()
+    if purge:
+        assert not kept and not {path for path in with_ada(shop) if path.startswith(("one", "two"))}
+    else:
+        assert kept[-2:] == ("one/", "two/")
+    left = [line for line in erased(shop) if "export" in line]
+    assert [line.partition(" ")[0] for line in left] == ([] if purge else ["one/", "two/"])
+
+
+def test_a_table_that_no_file_declares_any_more_is_named_by_an_erasure(make_shop: MakeShop) -> None:
+    shop = make_shop(
+        {**bronze("{format: csv}", ON_ERASE), "tables/gold/old.sql": "SELECT * FROM bronze.orders\n"}
+    )
+    shop.take_rows("orders", 1, *PEOPLE)
+    (shop.root / "tables/gold/old.sql").unlink()
+    (shop.root / "tables/gold/new.sql").write_text("SELECT id FROM bronze.orders\n")
+    shop.must_run()
+    (line,) = [line for line in erased(shop) if "no file declares" in line]
+    assert line.startswith("gold.old,")

@@ -37,6 +37,7 @@ def _losses(preview: DropPreview) -> Iterator[str]:
     sidecars = f", with its {' and '.join(preview.sidecars)}" if preview.sidecars else ""
     kept = "deleted" if preview.purge else "kept"
     yield f"{preview.table}{rows}{sidecars}: its data files are {kept}"
+    yield from (f"its export in {place} is {kept}" for place in preview.exports)
     for reader, place in preview.readers:
         yield f"  {reader} reads it ({place})"
     if preview.declared_in is not None:
