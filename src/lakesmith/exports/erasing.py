@@ -12,6 +12,7 @@ from lakesmith.exports.places import OLD, ExportPlace, place_at
 from lakesmith.exports.publishing import read_manifest, read_old, remove_old
 from lakesmith.exports.traces import Trace, all_traces, current_place
 from lakesmith.project.definitions import MANIFEST, Project, TableDefinition
+from lakesmith.sources.object_errors import code_of
 
 _WHY: Final = "may have rows of theirs"
 _AGAIN: Final = f"{_WHY}: correct the cause, and call this again"
@@ -29,6 +30,9 @@ def clean_exports(project: Project, table: TableDefinition, state: TableState) -
                 yield from _clean_past(project, table, state, place)
             yield from _single_files_left(table, place, trace)
         except (OSError, LakesmithError) as error:
+            if error.__cause__ is not None and code_of(error.__cause__) == "NoSuchBucket":
+                # With its bucket the export has gone.
+                continue
             yield f"the export of {table.name} in {place.shown} {_AGAIN}: {error}"
 
 

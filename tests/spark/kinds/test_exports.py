@@ -265,6 +265,34 @@ def test_exports_in_s3_are_as_those_in_a_folder(
     assert not exported(shop.must_run())
 
 
+def test_an_erasure_finds_earlier_exports_in_s3(
+    s3: Server, tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another prefix, and in a bucket that has gone since."""
+    for name, value in {**s3.environ, "AWS_ENDPOINT_URL_S3": s3.endpoint}.items():
+        monkeypatch.setenv(name, value)
+    kept, lost, client = s3.make_bucket(), s3.make_bucket(), s3.client()
+    places = [f"{lost}/out/", f"{kept}/one/", f"{kept}/two/"]
+    shop = Harness(tmp_path / "shop", session, bronze(f"{{format: csv, to: '{places[0]}'}}", ON_ERASE))
+    for key, value in objects_conf(store_of(s3)).items():
+        shop.spark.conf.set(key.removeprefix("spark.hadoop."), value)
+    shop.take_rows("orders", 1, *PEOPLE)
+    for place in places[1:]:
+        shop.write(bronze(f"{{format: csv, single_file: a.csv, to: '{place}'}}", ON_ERASE))
+        shop.must_run()
+    name = lost.removeprefix("s3://")
+    for each in client.list_objects_v2(Bucket=name)["Contents"]:
+        client.delete_object(Bucket=name, Key=each["Key"])
+    client.delete_bucket(Bucket=name)
+
+    assert not [line for line in erased(shop) if "export" in line]
+    name = kept.removeprefix("s3://")
+    there = [each["Key"] for each in client.list_objects_v2(Bucket=name)["Contents"]]
+    assert {key.partition("/")[0] for key in there} == {"two"}
+    contents = [client.get_object(Bucket=name, Key=key)["Body"].read() for key in there]
+    assert not any(b"Lovelace" in content for content in contents)
+
+
 def test_an_empty_text_is_exported_once_with_the_null_partition(make_shop: MakeShop) -> None:
     texts = "SELECT id, CASE WHEN id % 2 = 0 THEN '' ELSE city END AS city FROM bronze.orders"
     shop = make_shop(
@@ -393,3 +421,16 @@ def test_a_table_that_no_file_declares_any_more_is_named_by_an_erasure(make_shop
     shop.must_run()
     (line,) = [line for line in erased(shop) if "no file declares" in line]
     assert line.startswith("gold.old,")
+
+
+def test_the_export_of_another_target_is_named_by_an_erasure(make_shop: MakeShop) -> None:
+    """Targets on this machine have one catalog. What another one exported, its readers may still use."""
+    targets = {"lakesmith.yaml": "name: shop\ntargets: {first: {}, second: {}}\ndefault_target: first\n"}
+    shop = make_shop({**bronze("{format: csv, to: one/}", ON_ERASE), **targets})
+    shop.take_rows("orders", 1, *PEOPLE)
+    shop.write({**bronze("{format: csv, to: two/}", ON_ERASE)})
+    shop.write({"lakesmith.yaml": targets["lakesmith.yaml"].replace("t_target: first", "t_target: second")})
+    shop.must_run()
+    (line,) = [line for line in erased(shop) if "export" in line]
+    assert line.startswith("one/ has an export of bronze.orders of project shop, target first")
+    assert {path.partition("/")[0] for path in with_ada(shop)} == {"one"}
