@@ -138,7 +138,11 @@ def test_columns_that_cannot_be_read_are_named(make_shop: MakeShop) -> None:
     }
     assert problems == {
         ("LS436", "odd/1.parquet: column at cannot be read", "decimal256(50, 2)"),
-        ("LS436", "odd/1.parquet: column inner cannot be read", "struct<t: list<element: decimal256(76, 0)>>"),
+        (
+            "LS436",
+            "odd/1.parquet: column inner cannot be read",
+            "struct<t: list<element: decimal256(76, 0)>>",
+        ),
         ("LS436", "odd/1.parquet: column by cannot be read", "map<string, decimal256(50, 2)>"),
     }
     assert {str(problem.place) for problem in result.problems if "column at" in problem.what} == {
