@@ -33,9 +33,9 @@ USUAL: Final = Layout()
 class FileShape:
     """The columns of a file, in the file's order.
 
-    ``types`` are Spark SQL types (or of ``sources.file_types``), None if the format has none (CSV) or Spark has none
-    for it; those columns are in ``unreadable``, with the format's types. A file without a header and a JSON
-    file have no columns here. ``empty``: there is not one row in it (no byte, only blank lines, only a
+    ``types`` are Spark SQL types (or of ``sources.file_types``), None if the format has none (CSV) or Spark
+    has none for it; those columns are in ``unreadable``, with the format's types. A file without a header and
+    a JSON file have no columns here. ``empty``: there is not one row in it (no byte, only blank lines, only a
     header). ``together``: None for a file, whose columns are in each of its rows. For records that name their
     own columns, ``columns`` are the names in any of them, and ``together`` the alike ones (``rival_names``)
     in one record. ``path_keys``: the names that its path has values for. ``absent``: the columns of a log

@@ -81,10 +81,10 @@ def _is_number(declared: SqlType) -> bool:
 
 
 def _nanos(read: str, unit: str) -> str:
-    """SQL of nanoseconds: of a time since midnight, of a timestamp since 1970 or, of INT96, since midnight."""
+    """SQL of nanoseconds: since midnight of times and INT96, since 1970 of other timestamps."""
     if unit == "int96":
-        first_to_last = "^(..)(..)(..)(..)(..)(..)(..)(..).*$"
-        return f"CAST(conv(regexp_replace(hex({read}), '{first_to_last}', '$8$7$6$5$4$3$2$1'), 16, -10) AS BIGINT)"
+        swapped = f"regexp_replace(hex({read}), '{'^' + '(..)' * 8 + '.*$'}', '$8$7$6$5$4$3$2$1')"
+        return f"CAST(conv({swapped}, 16, -10) AS BIGINT)"
     return f"CAST({read} AS BIGINT) * {_UNITS[unit][0]}"
 
 
@@ -130,7 +130,7 @@ def _text_of_timestamp(read: str, kind: SqlType, unit: str) -> str:
 
 
 def _far_text(read: str, unit: str) -> str:
-    """SQL of the text of a timestamp whose year Spark does not have: it is of the same day 400 years later."""
+    """SQL of the text of a timestamp beyond Spark's years: months and days come again each 400 years."""
     days = _days(read, unit)
     day = f"date_from_unix_date(CAST(pmod({days}, {_CYCLE}) AS INT))"
     year = f"year({day}) + 400 * {_floor(days, _CYCLE)}"
@@ -176,9 +176,10 @@ def _text_of_decimal(read: str, kind: SqlType) -> str:
     Format: a whole number without its point, two's complement, the first byte first.
     """
     _, scale = precision_and_scale(usual_type(kind).text) or (0, 0)
-    sign = f"IF(hex({read}) >= '8', 'F', '0')"
-    short = f"conv(lpad(hex({read}), 16, {sign}), 16, -10)"
-    whole = f"IF(octet_length({read}) <= 8, {short}, {_whole(f'lpad(hex({read}), greatest(32, 2 * octet_length({read})), {sign})')})"
+    digits, sign = f"hex({read})", f"IF(hex({read}) >= '8', 'F', '0')"
+    short = f"conv(lpad({digits}, 16, {sign}), 16, -10)"
+    padded = f"lpad({digits}, greatest(32, length({digits})), {sign})"
+    whole = f"IF(octet_length({read}) <= 8, {short}, {_whole(padded)})"
     number = f"CAST(try_cast(concat({whole}, 'E-{scale}') AS decimal({MAX_PRECISION},{scale})) AS STRING)"
     return f"coalesce({number}, concat('0x', hex({read})))"
 
@@ -186,7 +187,7 @@ def _text_of_decimal(read: str, kind: SqlType) -> str:
 def _whole(digits: str) -> str:
     """SQL of the text of a whole number of 128 bits, or more if the others only say its sign; else NULL.
 
-    ``digits``: its hexadecimal ones, at least 32. Of a negative number all bits are turned, so that there is no sign.
+    ``digits``: its hexadecimal ones, at least 32. Of a negative number all bits are turned first.
     """
     is_negative = f"{digits} >= '8'"
     turned = f"translate({digits}, '0123456789ABCDEF', 'FEDCBA9876543210')"

@@ -156,7 +156,7 @@ def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> Spark
 
 
 def row_by_row(scan: RecordScan) -> RecordScan:
-    """Returns a scan that reads Parquet by Spark's row reader, which knows what the vectorised one refuses."""
+    """Returns a scan that reads Parquet by Spark's row reader, not by its vectorised one."""
     session = scan_session(scan.session, scan.portion)
     session.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
     return replace(scan, session=session)
