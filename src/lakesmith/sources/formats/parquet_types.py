@@ -44,7 +44,8 @@ _TYPES: Final = {
 _LOGICAL: Final = {"ENUM": "string", "JSON": "string", "UUID": "uuid"}
 """Types that Arrow takes for bytes, or names otherwise with some of its settings."""
 _BITS: Final = {"INT32": 32, "INT64": 64}
-_WRITTEN_BY_SPARK: Final = b"org.apache.spark.version"
+_OF_SPARK: Final = (b"org.apache.spark.version", b"org.apache.spark.sql.parquet.row.metadata")
+"""What only Spark's files have in their footers."""
 
 
 def parquet_types(footer: Any) -> tuple[str | None, ...]:
@@ -58,6 +59,7 @@ class _Leaves:
 
     def __init__(self, footer: Any) -> None:
         self._footer, self._next = footer, 0
+        self._by_spark = any(key in _OF_SPARK for key in footer.metadata or ())
 
     def type_of(self, kind: Any) -> str | None:
         """Returns the type of the next field, whose type Arrow says."""
@@ -83,13 +85,8 @@ class _Leaves:
         import pyarrow.types as pt
 
         column = self._footer.schema.column(number)
-        if column.physical_type == "INT96":
-            # Spark has no more digits than a timestamp has, and no more years.
-            by_spark = _WRITTEN_BY_SPARK in (self._footer.metadata or {})
-            return "timestamp" if by_spark else "timestamp_int96"
         if pt.is_timestamp(kind):
-            zone, digits = "" if kind.tz else "_ntz", {"us": ""}.get(kind.unit, f"_{kind.unit}")
-            return f"timestamp{zone}{digits}"
+            return self._timestamp(kind, column)
         if pt.is_decimal(kind):
             return self._decimal(kind, column, number)
         if logical := _LOGICAL.get(column.logical_type.type):
@@ -97,6 +94,14 @@ class _Leaves:
         if pt.is_duration(kind):
             return "bigint"
         return "binary" if pt.is_fixed_size_binary(kind) else _TYPES.get(str(kind))
+
+    def _timestamp(self, kind: Any, column: Any) -> str:
+        is_int96 = column.physical_type == "INT96"
+        usual = "timestamp" if kind.tz or is_int96 else "timestamp_ntz"
+        if is_int96 or kind.unit == "ms":
+            # Spark had no more years and digits than it reads. Of its old files it also knows the calendar.
+            return usual if self._by_spark else f"{usual}_{'int96' if is_int96 else 'ms'}"
+        return usual if kind.unit == "us" else f"{usual}_{kind.unit}"
 
     def _decimal(self, kind: Any, column: Any, number: int) -> str | None:
         if kind.precision > MAX_PRECISION:

@@ -82,10 +82,12 @@ def test_timestamps_of_96_bits(tmp_path: Path) -> None:
     table = pa.table({"x": pa.array([MOMENT], pa.timestamp("ns"))})
     pq.write_table(table, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
     assert read_parquet_shape(tmp_path / "a.parquet").types == ("timestamp_int96",)
-    # What Spark wrote has no digits that it does not have.
-    by_spark = table.replace_schema_metadata({"org.apache.spark.version": "4.1.0"})
+    # What Spark wrote has no digits that it does not have, and may be of the Julian calendar.
+    by_spark = table.replace_schema_metadata({"org.apache.spark.version": "2.4.8"})
     pq.write_table(by_spark, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
     assert read_parquet_shape(tmp_path / "a.parquet").types == ("timestamp",)
+    pq.write_table(by_spark, tmp_path / "a.parquet", coerce_timestamps="ms", allow_truncated_timestamps=True)
+    assert read_parquet_shape(tmp_path / "a.parquet").types == ("timestamp_ntz",)
 
 
 WIDE = [
