@@ -4,6 +4,7 @@ of the columns come from that this project puts beside users' columns."""
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
 from unicodedata import normalize
 
@@ -52,3 +53,21 @@ def composed(name: str) -> str:
 def compositions(name: str) -> frozenset[str]:
     """Returns a name with all letters composed, and with none."""
     return frozenset({composed(name), normalize("NFD", name)})
+
+
+def told_apart(name: str, others: Collection[str]) -> str:
+    """Returns a name for a message: with its characters' numbers if one of the ``others`` looks the same.
+
+    >>> told_apart("o\u0308l", ["\u00f6l"])
+    'o\u0308l (U+0308)'
+    """
+    shown = normalize("NFKC", name)
+    if not any(other != name and normalize("NFKC", other) == shown for other in others):
+        return name
+    numbers = " ".join(f"U+{ord(character):04X}" for character in name if not character.isascii())
+    return f"{name} ({numbers or 'ASCII'})"
+
+
+def without_numbers(name: str) -> str:
+    """Returns the name of which ``told_apart`` made a text."""
+    return re.sub(r" \((U\+[0-9A-F]+( U\+[0-9A-F]+)*|ASCII)\)$", "", name)

@@ -13,6 +13,7 @@ from lakesmith.errors import Place, Problem, did_you_mean, listed
 from lakesmith.graph.inputs import known_columns
 from lakesmith.project.definitions import Project, SqlQuery, TableDefinition, TableName, is_taken
 from lakesmith.project.table_parts import partition_field
+from lakesmith.quoting import told_apart
 from lakesmith.sql.model import Driven, SqlAnalysis
 
 _OF_THE_TABLE: Final = frozenset({"partition_by", "columns"})
@@ -67,8 +68,9 @@ def _problems(table: TableDefinition, known: tuple[str, ...]) -> Iterator[Proble
     for setting, column, place in _named(table):
         there = known if setting in _OF_THE_TABLE else given
         if column.lower() not in map(str.lower, there):
-            what = f"{setting} names the column {column!r}, which {lacking}"
-            yield Problem("LS134", what, place, f"one of {listed(there)}", hint=did_you_mean(column, there))
+            named, shown = repr(told_apart(column, there)), [told_apart(name, (column,)) for name in there]
+            what = f"{setting} names the column {named}, which {lacking}"
+            yield Problem("LS134", what, place, f"one of {listed(shown)}", hint=did_you_mean(column, shown))
 
 
 def _named(table: TableDefinition) -> Iterator[tuple[str, str, Place]]:

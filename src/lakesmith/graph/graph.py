@@ -14,6 +14,7 @@ from lakesmith.graph.check_keys import column_problems, lookup_problems, taken_p
 from lakesmith.graph.check_references import cycle_problems, nearest_table, reference_problems
 from lakesmith.graph.check_sql import Analysed, analyse_queries
 from lakesmith.graph.inputs import inputs_of, named_by_rules
+from lakesmith.graph.spellings import as_spelt
 from lakesmith.project.definitions import Project, TableDefinition, TableName
 from lakesmith.project.files import FolderFiles, ProjectFiles, scratch_folder
 from lakesmith.project.loaded import LoadedProject, load_cached, sorted_problems
@@ -250,6 +251,7 @@ def load(
     loaded = load_project(root, target, environ, files)
     cache = AnalysisCache(scratch_folder(root.absolute()) / CACHE)
     analysed = analyse_queries(loaded.project, cache.analyse)
+    loaded = replace(loaded, project=as_spelt(loaded.project, analysed.analyses))
     problems = (*loaded.problems, *graph_problems(loaded, analysed))
     if problems:
         raise ProjectError(sorted_problems(problems))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Collection, Sequence
-from unicodedata import normalize
+from collections.abc import Sequence
 
 
 def printable(path: str) -> str:
@@ -27,21 +25,3 @@ def named(paths: Sequence[str]) -> str:
     """
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     return f"{printable(paths[0])}{more}" if paths else "no file"
-
-
-def told_apart(name: str, others: Collection[str]) -> str:
-    """Returns a name for a message: with its characters' numbers if one of the ``others`` looks the same.
-
-    >>> told_apart("o\u0308l", ["\u00f6l"])
-    'o\u0308l (U+0308)'
-    """
-    shown = normalize("NFKC", name)
-    if not any(other != name and normalize("NFKC", other) == shown for other in others):
-        return name
-    numbers = " ".join(f"U+{ord(character):04X}" for character in name if not character.isascii())
-    return f"{name} ({numbers or 'ASCII'})"
-
-
-def without_numbers(name: str) -> str:
-    """Returns the name of which ``told_apart`` made a text."""
-    return re.sub(r" \((U\+[0-9A-F]+( U\+[0-9A-F]+)*|ASCII)\)$", "", name)

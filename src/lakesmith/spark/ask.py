@@ -40,7 +40,7 @@ from lakesmith.spark.read.exact_times import out_of_range
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.sql.analysis import analyse
 from lakesmith.sql.log_functions import used_in_sql
-from lakesmith.sql.splice import splice
+from lakesmith.sql.splice import respelt, splice
 
 _AT_ONCE: Final = 10_000
 """The most rows that are fetched at once."""
@@ -251,9 +251,13 @@ def _plain(value: Any, kind: DataType) -> Any:
 def _at(spark: SparkSession, sql: str, as_of: Mapping[TableName, int]) -> DataFrame:
     views = {name: f"lakesmith_as_of_{uuid.uuid4().hex}" for name in as_of}
     try:
+        columns: list[str] = []
         for name, snapshot in as_of.items():
-            as_published(spark, name, snapshot).createOrReplaceTempView(views[name])
-        return spark.sql(splice(sql, analyse(sql), {str(name): view for name, view in views.items()}))
+            rows = as_published(spark, name, snapshot)
+            rows.createOrReplaceTempView(views[name])
+            columns += rows.columns
+        named = {str(name): view for name, view in views.items()}
+        return spark.sql(splice(sql, analyse(sql), named, respelt(sql, columns)))
     finally:
         for view in views.values():
             spark.catalog.dropTempView(view)

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 
-from lakesmith.quoting import quoted
+from lakesmith.quoting import composed, quoted
 from lakesmith.sql.model import Edit, SelectList, SqlAnalysis
-from lakesmith.sql.tokens import SqlParseError
+from lakesmith.sql.tokens import SqlParseError, TokenKind, tokenize
 
 Replacements = Mapping[str, str | tuple[str, ...]]
 """Replacements by a table's name (in any case); a tuple has one for each reference, in order."""
@@ -42,6 +42,24 @@ def mark_projection(analysis: SqlAnalysis, joined: Mapping[str, str], prefix: st
         if column is not None and each.level is not None and names.count(each.table.lower()) == 1:
             edits += _marked(path[each.level :], column, prefix)
     return tuple(edits)
+
+
+def respelt(sql: str, names: Iterable[str]) -> tuple[Edit, ...]:
+    """Returns the edits that give columns the spelling of ``names`` where the query composes it otherwise.
+
+    A word that is one of the names in another case stays, and so does one that several look like.
+    """
+    known = {name.lower(): name for name in names if not name.isascii()}
+    alike: dict[str, list[str]] = {}
+    for name in known:
+        alike.setdefault(composed(name), []).append(known[name])
+    return tuple(
+        Edit(token.start, token.end, quoted(found[0]))
+        for token in (() if sql.isascii() or not known else tokenize(sql))
+        if token.kind is TokenKind.QUOTED
+        and (name := token.text[1:-1].replace("``", "`").lower()) not in known
+        and len(found := alike.get(composed(name), [])) == 1
+    )
 
 
 def _marked(path: Sequence[SelectList], column: str, prefix: str) -> Iterator[Edit]:

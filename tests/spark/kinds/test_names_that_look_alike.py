@@ -9,6 +9,11 @@ import pytest
 from harness import Harness, MakeShop
 from nested import json_lines, notes
 
+from lakesmith.project.definitions import TableName
+from lakesmith.serve.intake.events import EventReader
+from lakesmith.serve.intake.frames import Frame
+from lakesmith.serve.intake.segments import Segments
+
 COMPOSED, APART = normalize("NFC", "größe"), normalize("NFD", "größe")
 assert COMPOSED != APART
 
@@ -101,3 +106,41 @@ def test_a_table_keeps_a_name_that_is_not_composed(make_shop: MakeShop) -> None:
     shop.take("landing/csv/1.csv", f"id,{APART}\n1,a\n")
     shop.take("landing/csv/2.csv", f"id,{COMPOSED}\n2,b\n")
     assert shop.rows("bronze.orders", "id", APART) == [(1, "a"), (2, "b")]
+
+
+def test_keys_orders_and_queries_find_a_column_however_its_name_is_composed(make_shop: MakeShop) -> None:
+    source = FLAT.format(name="csv", format="csv")
+    shop = make_shop(
+        {
+            "tables/bronze/composed.yaml": source,
+            "tables/bronze/apart.yaml": source.replace(COMPOSED, APART),
+            "tables/silver/copied.yaml": f"from: bronze.composed\nkey: [{APART}]\nlatest_by: [id]\n",
+            "tables/silver/a.yaml": f"key: [{APART}]\nlatest_by: [id]\n",
+            "tables/silver/a.sql": f"SELECT id, `{APART}` FROM bronze.composed WHERE `{APART}` <> 'no'",
+            "tables/silver/b.sql": f"SELECT id, `{COMPOSED}` || '{COMPOSED}' AS x FROM bronze.apart",
+        }
+    )
+    shop.take("landing/csv/1.csv", f"id,{APART}\n1,a\n2,no\n")
+    shop.take("landing/csv/2.csv", f"id,{COMPOSED}\n3,a\n")
+    assert shop.rows("silver.copied", "id", COMPOSED) == [(2, "no"), (3, "a")]
+    assert shop.rows("silver.a", "id", APART) == [(3, "a")]
+    # A text in the query stays as it is: only names are matched.
+    assert shop.rows("silver.b", "x") == [(f"a{COMPOSED}",), (f"a{COMPOSED}",), (f"no{COMPOSED}",)]
+
+
+def test_an_event_is_accepted_and_read_however_its_keys_are_composed(make_shop: MakeShop) -> None:
+    table = f"source: {{http: {{path: /x}}}}\ncolumns: {{id: bigint, {COMPOSED}: {{type: string, required: true}}}}\n"
+    shop = make_shop({"tables/bronze/orders.yaml": table})
+    reader = EventReader(shop.load()[0].table(TableName("bronze", "orders")).columns)
+    body = json_lines({"id": 1, APART: "a"}, {"id": 2, COMPOSED: "b"})
+    events = reader.read(body.encode())
+    assert events.faults == ()
+    segments = Segments(shop.root / ".lakesmith/intake/bronze.orders/http")
+    segments.open()
+    segments.append([Frame(events.as_lines())])
+    segments.seal()
+    segments.close()
+    shop.must_run()
+    assert shop.rows("bronze.orders", "id", COMPOSED) == [(1, "a"), (2, "b")]
+    (fault,) = reader.read(json_lines({COMPOSED: "a", APART: "b"}).encode()).faults
+    assert fault.reason.startswith("unknown (U+0308 U+00DF); the columns are")

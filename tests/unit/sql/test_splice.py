@@ -3,7 +3,7 @@
 import pytest
 
 from lakesmith.sql.analysis import SqlParseError, analyse
-from lakesmith.sql.splice import splice
+from lakesmith.sql.splice import respelt, splice
 
 NEW = {
     "bronze.orders": "v1", "silver.orders": "v2", "gold.x y": "v3",
@@ -119,3 +119,22 @@ def test_every_spliced_query_reads_the_new_names_only() -> None:
         assert [r.name for r in again.references] == [names[r.name.lower()] for r in analysis.references]
         assert again.qualifiers == ()
         assert again.shape.kind == analysis.shape.kind
+
+
+@pytest.mark.parametrize(
+    ("sql", "names", "respelt_sql"),
+    [
+        ("SELECT `o\u0308l`, 'o\u0308l' FROM t", ["\u00f6l"], "SELECT `\u00f6l`, 'o\u0308l' FROM t"),
+        ("SELECT `\u00d6l` FROM t", ["o\u0308l"], "SELECT `o\u0308l` FROM t"),
+        ("SELECT `o\u0308l`, `\u00f6l` FROM t", ["\u00f6l", "o\u0308l"], None),
+        ("SELECT `\u00d6L` FROM t", ["\u00f6l"], None),
+        ("SELECT `ol` FROM t", ["\u00f6l"], None),
+    ],
+)
+def test_a_name_in_backticks_is_spelt_as_the_only_column_that_looks_the_same(
+    sql: str, names: list[str], respelt_sql: str | None
+) -> None:
+    edits = respelt(sql, names)
+    for edit in reversed(edits):
+        sql = sql[: edit.start] + edit.text + sql[edit.end :]
+    assert (sql if edits else None) == respelt_sql

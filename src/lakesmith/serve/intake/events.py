@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lakesmith.project.definitions import Column
-from lakesmith.quoting import compositions
+from lakesmith.quoting import compositions, told_apart
 from lakesmith.serve.intake.frames import mark
 from lakesmith.sources.columns.fields import dotted
 from lakesmith.sources.event_values import (
@@ -117,8 +117,8 @@ class EventReader:
         return Events(lines, tuple(faults[:MOST_REASONS]), broken, ids)
 
     def _as_named_now(self, value: Any) -> Any:
-        """Gives an event the columns' names where it has earlier ones (``renamed_from``), or the same in another
-        composition."""
+        """Gives an event the columns' names in place of earlier ones (``renamed_from``), and of names that
+        look the same."""
         for old, new in self._earlier.items():
             if isinstance(value, Object) and old in value and new not in value:
                 value[new] = value.pop(old)

@@ -1,7 +1,7 @@
 """Matches the fields inside a table's columns with those inside a file's, by name.
 
-A field of a struct is found under its own spelling, else under the only one that differs in case: in the
-file's type or, for JSON, in the one object; likewise if it differs in composition (``sources.columns.names``).
+A field of a struct is found under its own spelling, else under the only one that differs in case or in
+composition (``sources.columns.names``): in the file's type or, for JSON, in the one object.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Matches the columns of a table with those of a file, by name and never by position.
 
 One rule holds for a file and for a record that names its own columns (JSON). A column is found under its own
-name, else under the only name that is alike: it differs in case, surrounding spaces or composition (``ö`` is one
-character, or an o and an accent). Else, by the same rule, it is found under an earlier name (``renamed_from``, an alias). Other files and records make no difference.
+name, else under the only name that is alike: it differs in case, surrounding spaces or composition (``ö`` is
+one character, or an o and an accent). Else, by the same rule, it is found under an earlier name
+(``renamed_from``, an alias). Other files and records make no difference.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from dataclasses import dataclass
 from lakesmith.errors import Problem
 from lakesmith.project.definitions import Column, OnNewColumn
 from lakesmith.project.spark_types import parse_type
-from lakesmith.quoting import alike
-from lakesmith.sources.names import told_apart
+from lakesmith.quoting import alike, told_apart
 from lakesmith.sources.shape import FileShape
 
 

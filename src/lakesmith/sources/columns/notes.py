@@ -8,7 +8,8 @@ from typing import Final
 
 from lakesmith.errors import Problem, SourceError
 from lakesmith.project.definitions import Source, TableName
-from lakesmith.sources.names import named, printable, without_numbers
+from lakesmith.quoting import without_numbers
+from lakesmith.sources.names import named, printable
 
 _SHOWN: Final = 20
 

@@ -17,6 +17,7 @@ from lakesmith.execute.engine import NeverIncremental
 from lakesmith.graph.inputs import line_of
 from lakesmith.plan.steps import InputRange, Strategy
 from lakesmith.project.definitions import PythonQuery, SqlQuery, TableDefinition, TableName
+from lakesmith.quoting import composed
 from lakesmith.redaction import redacted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.arrival import ARRIVAL
@@ -43,7 +44,8 @@ from lakesmith.spark.query.python_modules import load_function
 from lakesmith.spark.query.python_watch import watched
 from lakesmith.sql.analysis import analyse
 from lakesmith.sql.log_functions import Used, used
-from lakesmith.sql.splice import mark_projection, splice
+from lakesmith.sql.model import SqlAnalysis
+from lakesmith.sql.splice import mark_projection, respelt, splice
 
 _SPARK_LINE: Final = re.compile(r";? ?\(?line (?P<line>\d+),? pos \d+\)?")
 """The end of Spark's messages about a text."""
@@ -232,14 +234,27 @@ def _planned(batch: Batch, query: SqlQuery, views: Views, marked: Mapping[str, s
         (frame.withColumn(mark, F.lit(True)) if mark else frame).createOrReplaceTempView(view)
         names[str(occurrence.table)] = (*names.get(str(occurrence.table), ()), view)
     analysis = analyse(query.text)
-    marks = mark_projection(analysis, marked, _HIDDEN)
+    columns = chain.from_iterable(frame.columns for frame in views.values())
+    respellings = respelt(query.text, columns)
+    edits = (*mark_projection(analysis, marked, _HIDDEN), *respellings)
     try:
-        return batch.spark.sql(splice(query.text, analysis, names, marks))
+        rows = batch.spark.sql(splice(query.text, analysis, names, edits))
+        return _named_as_written(rows, analysis) if respellings else rows
     except AnalysisException as error:
         raise _refused(batch, query, error) from error
     finally:
         for view in chain.from_iterable(names.values()):
             batch.spark.catalog.dropTempView(view)
+
+
+def _named_as_written(rows: DataFrame, analysis: SqlAnalysis) -> DataFrame:
+    """Returns the rows with the names that the query's text gives its columns, and not those of its inputs."""
+    for name in [output.name for output in analysis.outputs if output.name]:
+        wanted = composed(name).lower()
+        there = [column for column in rows.columns if composed(column).lower() == wanted]
+        if len(there) == 1 and there[0].lower() != name.lower():
+            rows = rows.withColumnRenamed(there[0], name)
+    return rows
 
 
 def _refused(batch: Batch, query: SqlQuery, error: AnalysisException) -> RunError:
