@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
+from pyspark.sql.types import DataType, StringType
 
 from lakesmith.errors import Problem, QualityError, did_you_mean, listed
 from lakesmith.project.definitions import Project
@@ -114,7 +114,7 @@ def _referential_integrity(at: References, rule: Rule, check: Check) -> Number |
         raise _unreadable(
             rule, f"{len(mine)} columns refer to {len(theirs)}", "as many columns on both sides"
         )
-    pairs = [_comparable(at.frame, one, other, name) for one, name in zip(mine, theirs, strict=True)]
+    pairs = _comparable(at.frame, mine, other, theirs)
     keys = other.select(*(name.alias(own(f"k{n}")) for n, (_, name) in enumerate(pairs))).distinct()
     on = [one == F.col(own(f"k{n}")) for n, (one, _) in enumerate(pairs)]
     found = at.frame.select(*mine).join(keys, on, "left_semi").count()
@@ -122,14 +122,24 @@ def _referential_integrity(at: References, rule: Rule, check: Check) -> Number |
 
 
 def _comparable(
-    frame: DataFrame, mine: str, other: DataFrame, theirs: str
-) -> tuple[SparkColumn, SparkColumn]:
-    """Returns two columns to compare. A string beside another type is read as that type, or is NULL."""
-    kinds = [each.select(name).schema[0].dataType for each, name in ((frame, mine), (other, theirs))]
-    if [isinstance(kind, StringType) for kind in kinds].count(True) != 1:
+    frame: DataFrame, mine: Sequence[str], other: DataFrame, theirs: Sequence[str]
+) -> list[tuple[SparkColumn, SparkColumn]]:
+    """Returns pairs of columns to compare. A string beside another type is read as that type, or is NULL."""
+    kinds, others = (
+        {quoted(field.name).lower(): field.dataType for field in each.schema.fields}
+        for each in (frame, other)
+    )
+    return [
+        _pair(one, kinds[one.lower()], name, others[name.lower()])
+        for one, name in zip(mine, theirs, strict=True)
+    ]
+
+
+def _pair(mine: str, kind: DataType, theirs: str, other: DataType) -> tuple[SparkColumn, SparkColumn]:
+    if isinstance(kind, StringType) == isinstance(other, StringType):
         return F.col(mine), F.col(theirs)
-    kind = kinds[isinstance(kinds[0], StringType)]
-    return F.col(mine).try_cast(kind), F.col(theirs).try_cast(kind)
+    common = other if isinstance(kind, StringType) else kind
+    return F.col(mine).try_cast(common), F.col(theirs).try_cast(common)
 
 
 _AGGREGATES = {"sum": "Sum", "avg": "Mean"}
@@ -173,7 +183,8 @@ def _dataset_match(at: References, rule: Rule, check: Check) -> Number | None:
         mapped = {mine.lower() for mine, _ in keys}
         names = [name for name in at.frame.columns if quoted(name).lower() not in mapped]
         compared = [(quoted(name), at.column(rule, other, name)) for name in names]
-    pairs = [_comparable(at.frame, mine, other, theirs) for mine, theirs in (*keys, *compared)]
+    named, wanted = zip(*keys, *compared, strict=True)
+    pairs = _comparable(at.frame, named, other, wanted)
     renamed = other.select(*(theirs.alias(own(f"o{n}")) for n, (_, theirs) in enumerate(pairs)))
     on = [mine == F.col(own(f"o{n}")) for n, (mine, _) in enumerate(pairs[: len(keys)])]
     on += [mine.eqNullSafe(F.col(own(f"o{n}"))) for n, (mine, _) in enumerate(pairs) if n >= len(keys)]
