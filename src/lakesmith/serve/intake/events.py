@@ -26,7 +26,6 @@ from lakesmith.sources.event_values import (
     out_of_range,
 )
 from lakesmith.sources.formats.text import one_line
-from lakesmith.sources.names import told_apart
 
 MOST_REASONS: Final = 100
 """The maximum number of reasons in the answer to a request."""
