@@ -39,8 +39,9 @@ def group_by_shape(
     readable, LS422 damaged, LS423 two columns of one name, LS424 a column without a name, LS425 encoding,
     LS426 compression, LS427 a header that does not end.
     """
+    held = held_of(file.size for file in files) if landing_format(source).is_checked else 1
     shapes = map_in_threads(
-        partial(_shape_or_bad, source=source, root=root, table=table), files, source.is_in_store
+        partial(_shape_or_bad, source=source, root=root, table=table), files, source.is_in_store, held
     )
     if bad := [shape for shape in shapes if isinstance(shape, BadFile)]:
         raise BadFiles(bad)
@@ -64,6 +65,8 @@ def _shape_or_bad(
         shape = read_shape(opened, source)
         if file in _PADDED or ends_padded(opened):
             shape = replace(shape, layout=replace(shape.layout, padded=True))
+        if landing_format(source).is_checked:
+            landing_format(source).read_whole(opened)
         return replace(shape, path_keys=path_keys(file.path)) if source.has_foreign_files else shape
     except (OSError, UnreadableFile) as error:
         return unreadable(file, source, error, table)
@@ -131,5 +134,5 @@ def _count_alike(there: list[FileIdentity], source: Source, root: Path, layout: 
 def _count(file: FileIdentity, counter: Callable[[LandingFile], int], source: Source, root: Path) -> int:
     try:
         return counter(opened_file(file, source, root)) if file.size else 0
-    except (EOFError, zlib.error) as error:
+    except (EOFError, zlib.error, UnreadableFile) as error:
         raise OSError(f"{file.path} is damaged: {error}") from error

@@ -33,8 +33,9 @@ from lakesmith.spark.jvm.failures import FAILURES, explain_failure, is_beaten, i
 from lakesmith.spark.kinds.change_ledger import advance, change_ledger
 from lakesmith.spark.kinds.derive import derive
 from lakesmith.spark.kinds.erase import erase, readmit
-from lakesmith.spark.kinds.ingest_files import ingest_files, landing_file
+from lakesmith.spark.kinds.ingest_files import ingest_files
 from lakesmith.spark.kinds.replay import drop, replay
+from lakesmith.spark.kinds.unreadable_files import landing_file
 from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.stop import asked_of_jvm

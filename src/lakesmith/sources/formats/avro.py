@@ -25,8 +25,6 @@ def read_avro_shape(path: LandingFile) -> FileShape:
     Raises UnreadableFile LS422 if it is not a complete Avro header with a record schema, and OSError.
     """
     with path.open("rb") as file:
-        if path.stat().st_size == 0:
-            return FileShape(empty=True)
         try:
             columns, types, unreadable = _fields(_schema(file))
         except NotAvro as error:

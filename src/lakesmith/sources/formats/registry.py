@@ -19,7 +19,8 @@ from lakesmith.sources.formats.logs import (
     read_lines_shape,
     shape_of_fields,
 )
-from lakesmith.sources.formats.parquet import count_parquet_rows, read_parquet_pages, read_parquet_shape
+from lakesmith.sources.formats.parquet import count_parquet_rows, read_parquet_shape
+from lakesmith.sources.formats.parquet_pages import read_parquet_pages
 from lakesmith.sources.formats.text import line_counter, needs_stream, read_packed
 from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, Layout
@@ -45,7 +46,8 @@ class LandingFormat:
     ``counter``: makes a function that counts the records of one file of a layout; None if that is not
     possible. The function raises OSError, and EOFError or zlib.error for a damaged file. ``has_lines``:
     whether the records of the source's files are lines, unless a file has another layout. ``of_fields``: of a
-    log returns the shape of a file with these fields (``Layout.fields``).
+    log returns the shape of a file with these fields (``Layout.fields``). ``is_checked``: ``read_whole`` reads
+    each file before Spark does, which takes damaged ones as well.
     """
 
     read_shape: Callable[[LandingFile, Source], FileShape]
@@ -54,6 +56,7 @@ class LandingFormat:
     has_lines: Callable[[Source], bool] = lambda _: False
     columns_in: ColumnsIn = ColumnsIn.SCHEMA
     of_fields: Callable[[Source, tuple[str, ...]], FileShape] | None = None
+    is_checked: bool = False
 
     def has_texts(self, source: Source) -> bool:
         """Returns whether the records of the source's files are texts."""
@@ -79,7 +82,10 @@ LANDING_FORMATS: Final[Mapping[FileFormat, LandingFormat]] = {
     FileFormat.TSV: _CSV,
     FileFormat.JSON: LandingFormat(read_json_shape, read_packed, json_counter, _has_lines, ColumnsIn.RECORDS),
     FileFormat.PARQUET: LandingFormat(
-        lambda path, _: read_parquet_shape(path), read_parquet_pages, lambda *_: count_parquet_rows
+        lambda path, _: read_parquet_shape(path),
+        read_parquet_pages,
+        lambda *_: count_parquet_rows,
+        is_checked=True,
     ),
     FileFormat.AVRO: LandingFormat(lambda path, _: read_avro_shape(path), check_avro_blocks),
     FileFormat.CLOUDFRONT: LandingFormat(

@@ -7,13 +7,11 @@ published with the rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
@@ -27,24 +25,21 @@ from lakesmith.catalog.record import Account, Pin
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.publish import events_there, ledger_notes, unread_entries
-from lakesmith.plan.steps import FileIntake, TableStep
-from lakesmith.project.definitions import ADDED_COLUMNS, Column, OnBadRow, is_object
+from lakesmith.project.definitions import ADDED_COLUMNS, Column, OnBadRow
 from lakesmith.quoting import literal, quoted, quoted_if_odd
-from lakesmith.sources.bad_files import BadFile, BadFiles, unreadable
+from lakesmith.sources.bad_files import BadFiles
 from lakesmith.sources.identity import changed_files, with_fingerprints
-from lakesmith.sources.inspect import count_records, damaged_files, padded_files
+from lakesmith.sources.inspect import count_records
 from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger import hash_entries
-from lakesmith.sources.listing import absolute_path
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
-from lakesmith.sources.names import named, printable
+from lakesmith.sources.names import printable
 from lakesmith.sources.postgres.position import notes_of
-from lakesmith.sources.shape import Layout, UnreadableFile
+from lakesmith.sources.shape import Layout
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.earlier_rows import delete_rows_of
 from lakesmith.spark.batch.quarantine import REASONS, set_aside
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
-from lakesmith.spark.jvm.failures import causes_of, full_text, unreadable_file
 from lakesmith.spark.kinds.carried_rows import carried_of, carried_rows, files_with_bad_rows, with_carried
 from lakesmith.spark.kinds.derive import prepare_table, require_free_names
 from lakesmith.spark.kinds.intake import (
@@ -55,6 +50,7 @@ from lakesmith.spark.kinds.intake import (
     require_same_topics,
     slice_notes,
 )
+from lakesmith.spark.kinds.unreadable_files import naming_bad_files, require_all_rows
 from lakesmith.spark.kinds.value_notes import check_types, rounded_counts, rounded_note
 from lakesmith.spark.read.records import where_last
 from lakesmith.spark.read.request import SOURCE_FILE
@@ -158,68 +154,6 @@ _FOLDER_BYTES: Final = 255
 _KEY_BYTES: Final = 800
 """The longest name of a partition's folder: on disks, and in stores (1,024 bytes a path)."""
 
-_OF_CONTENT: Final = re.compile(
-    r"\bAvro\w*Exception\b|the data may be corrupt|not a gzip file|\bParquetDecodingException\b"
-)
-"""Messages of Spark's readers about bytes that are not of the format, and not about a disk or a network."""
-
-
-@contextmanager
-def naming_bad_files(batch: Batch) -> Iterator[None]:
-    """Raises BadFiles with all damaged files of the batch in place of a failure over one of them."""
-    try:
-        yield
-    except (Py4JError, PySparkException, OSError) as error:
-        of_a_file = isinstance(error, OSError) and error.errno is None
-        if not of_a_file and unreadable_file(error) is None:
-            raise
-        root = batch.project.root
-        bad = [
-            damaged
-            for intake in batch.step.intakes
-            if intake.source.has_files
-            for damaged in damaged_files(intake.files, intake.source, root, batch.name)
-        ]
-        if not bad:
-            _read_otherwise_if_padded(batch, error)
-        bad = bad or _refused(batch, error)
-        if not bad:
-            raise
-        raise BadFiles(bad) from error
-
-
-def _read_otherwise_if_padded(batch: Batch, error: BaseException) -> None:
-    """Raises Outdated if files have zeros between members: planned again, they are read in Python."""
-    padded = [
-        file.path
-        for intake in batch.step.intakes
-        if intake.source.has_files
-        for file in padded_files(intake.files, intake.source, batch.project.root)
-    ]
-    if padded:
-        raise Outdated(f"Spark cannot read zeros between the members of {named(padded)}") from error
-
-
-def landing_file(step: TableStep, root: Path, error: BaseException) -> tuple[FileIntake, FileIdentity] | None:
-    """Returns the landing file that could not be read, and its intake; None if it was another file."""
-    path = unreadable_file(error)
-    files = ((intake, file) for intake in step.intakes for file in intake.files) if path else ()
-    return next((found for found in files if _as_spark_says(found[1].path, root) == path), None)
-
-
-def _as_spark_says(path: str, root: Path) -> str:
-    return path if is_object(path) else str(absolute_path(path, root))
-
-
-def _refused(batch: Batch, error: BaseException) -> list[BadFile]:
-    """The file that Spark refuses although it looks complete: only Spark decodes it."""
-    landed, text = landing_file(batch.step, batch.project.root, error), full_text(error)
-    if landed is None or not _OF_CONTENT.search(text):
-        return []
-    intake, file = landed
-    bad = UnreadableFile("LS422", "Spark cannot read it", "a complete file", str(causes_of(text)[-1]))
-    return [unreadable(file, intake.source, bad, batch.name)]
-
 
 def _fingerprinted(batch: Batch) -> dict[FileIdentity, str]:
     """Each file of the batch, with a fingerprint of its content, and the name of its source."""
@@ -278,6 +212,8 @@ def _write(batch: Batch, intake: Intake, replaced: int) -> Draft:
         else set_aside(batch, checked, names, 0)
     )
     erased = others.count()
+    if counted is not None and counted != found["read"] + erased:
+        require_all_rows(batch, intake.rows)
     written = sum(snapshot.count("added-records") for snapshot in batch.written())
     most = most_records(batch)
     if counted is None:

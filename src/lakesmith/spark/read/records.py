@@ -150,6 +150,7 @@ def scan_session(spark: SparkSession, portion: Portion = Portion.SMALL) -> Spark
         "spark.sql.legacy.codingErrorAction": "true",
         "spark.sql.variant.allowDuplicateKeys": "false",
         "spark.sql.legacy.parquet.nanosAsLong": "true",
+        "parquet.page.verify-checksum.enabled": "true",
     }.items():
         clone.conf.set(key, str(value))
     return clone

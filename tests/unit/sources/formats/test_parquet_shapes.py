@@ -126,7 +126,7 @@ def test_parquet_without_a_row_is_empty(tmp_path: Path) -> None:
         ("cut in the middle", lambda data: data[: len(data) // 2]),
         ("another kind of file", lambda data: b"a,b\n1,2\n3,4\n5,6\n"),
         ("a few bytes", lambda data: b"PAR1"),
-        ("footer overwritten", lambda data: data[:-60] + b"\xff" * 52 + data[-8:]),
+        ("another footer", lambda data: data[:-4] + b"PARE"),
     ],
 )
 def test_what_is_not_whole_parquet(title: str, spoil: Callable[[bytes], bytes], tmp_path: Path) -> None:
