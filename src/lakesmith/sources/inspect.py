@@ -62,11 +62,10 @@ def _shape_or_bad(
 ) -> FileShape | BadFile:
     try:
         opened = opened_file(file, source, root)
-        shape = read_shape(opened, source)
+        shape, check = read_shape(opened, source), landing_format(source).check
+        shape = check(opened, shape) if check else shape
         if file in _PADDED or ends_padded(opened):
             shape = replace(shape, layout=replace(shape.layout, padded=True))
-        if landing_format(source).is_checked:
-            landing_format(source).read_whole(opened)
         return replace(shape, path_keys=path_keys(file.path)) if source.has_foreign_files else shape
     except (OSError, UnreadableFile) as error:
         return unreadable(file, source, error, table)

@@ -39,7 +39,8 @@ class FileShape:
     header). ``together``: None for a file, whose columns are in each of its rows. For records that name their
     own columns, ``columns`` are the names in any of them, and ``together`` the alike ones (``rival_names``)
     in one record. ``path_keys``: the names that its path has values for. ``absent``: the columns of a log
-    that none of its first lines has; later ones may have them.
+    that none of its first lines has; later ones may have them. ``by_rows``: Spark's
+    vectorised reader lacks something that the file has, and its slower reader of rows has it.
     """
 
     columns: tuple[str, ...] = ()
@@ -50,6 +51,7 @@ class FileShape:
     layout: Layout = USUAL
     path_keys: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    by_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

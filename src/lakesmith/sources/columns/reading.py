@@ -28,6 +28,7 @@ class ReadGroup:
     ``matches`` pairs a table's column with the file's name for it where the two differ.
     ``layout``: where the records of text files are.
     ``path_columns``: the table's columns with a value in the files' paths, for rows that lack their own.
+    ``by_rows``: as of ``FileShape``.
     """
 
     files: tuple[FileIdentity, ...]
@@ -36,6 +37,7 @@ class ReadGroup:
     matches: tuple[tuple[str, str], ...] = ()
     layout: Layout = USUAL
     path_columns: tuple[str, ...] = ()
+    by_rows: bool = False
 
     def index(self, column: str) -> int | None:
         """Returns which of ``file_columns`` is a table's column: the matched one, else the like-named."""
@@ -131,6 +133,7 @@ def read_groups(groups: Sequence[ShapeGroup], columns: Sequence[Column]) -> tupl
             tuple(pair for pair in _pairs(shape, columns) if pair[0] != pair[1]),
             shape.layout,
             path_columns(columns, shape),
+            shape.by_rows,
         )
         for group in groups
         for shape in [_without_unreadable(group.shape)]

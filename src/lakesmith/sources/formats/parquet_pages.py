@@ -23,13 +23,29 @@ _COUNTS: Final = "its counts of rows contradict each other"
 _MAGIC: Final = b"PAR1"
 _ENCRYPTED: Final = b"PARE"
 _SHORTEST: Final = 12
+_IN_VECTORS: Final = frozenset(
+    {
+        "PLAIN",
+        "PLAIN_DICTIONARY",
+        "RLE_DICTIONARY",
+        "RLE",
+        "BIT_PACKED",
+        "DELTA_BINARY_PACKED",
+        "DELTA_LENGTH_BYTE_ARRAY",
+        "DELTA_BYTE_ARRAY",
+    }
+)
+"""The encodings of Spark's vectorised reader (``VectorizedColumnReader``). It lacks BYTE_STREAM_SPLIT."""
 _BATCH_ROWS: Final = 16_384
 _BUFFER_BYTES: Final = 1024 * 1024
 """What is held of each column, however large its row group is."""
 
 
-def read_parquet_pages(path: LandingFile) -> None:
-    """Reads a file to its end. Raises UnreadableFile LS422 for a file that is not whole, and OSError."""
+def read_parquet_pages(path: LandingFile) -> bool:
+    """Reads a file to its end. Returns whether Spark has to read it row by row (``FileShape.by_rows``).
+
+    Raises UnreadableFile LS422 for a file that is not whole, and OSError.
+    """
     import pyarrow.parquet as pq
 
     size = path.stat().st_size
@@ -37,8 +53,8 @@ def read_parquet_pages(path: LandingFile) -> None:
         # A small object of S3 comes in one request.
         whole = io.BytesIO(file.read(size)) if size <= limits.FILE_CHUNK_BYTES else file
         opened = pq.ParquetFile(whole, page_checksum_verification=True, buffer_size=_BUFFER_BYTES)
-        for number in range(opened.num_row_groups):
-            _read_group(opened, number)
+        groups = [_read_group(opened, number) for number in range(opened.num_row_groups)]
+    return any(groups) or _has_long_decimals(opened.metadata.schema)
 
 
 def require_ends(file: BinaryIO) -> None:
@@ -84,14 +100,15 @@ def check_counts(footer: Any) -> int:
     return int(rows)
 
 
-def _read_group(opened: ParquetFile, number: int) -> None:
+def _read_group(opened: ParquetFile, number: int) -> bool:
+    """Reads a row group to its end. Returns whether it has an encoding that only Spark's reader of rows has."""
     import pyarrow as pa
 
     promised = opened.metadata.row_group(number).num_rows
     try:
         rows = _rows(opened, number)
     except pa.ArrowNotImplementedError:
-        return  # Arrow lacks the codec or the conversion: Spark says whether it can read it.
+        return False  # Arrow lacks the codec or the conversion: Spark says whether it can read it.
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -101,6 +118,14 @@ def _read_group(opened: ParquetFile, number: int) -> None:
         _name_column(opened, number, promised)
         raise _damaged(_COUNTS, _promise(rows, number, promised))
     _check_values(opened, number)
+    group = opened.metadata.row_group(number)
+    return any(not _IN_VECTORS.issuperset(group.column(at).encodings) for at in range(group.num_columns))
+
+
+def _has_long_decimals(schema: Any) -> bool:
+    """Whether there are decimals of as many bytes as each needs, as Impala and Hive once wrote."""
+    columns = [schema.column(at) for at in range(len(schema))]
+    return any(it.physical_type == "BYTE_ARRAY" and it.logical_type.type == "DECIMAL" for it in columns)
 
 
 def _rows(opened: ParquetFile, number: int, columns: list[str] | None = None) -> int:

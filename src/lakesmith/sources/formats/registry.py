@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -46,17 +46,23 @@ class LandingFormat:
     ``counter``: makes a function that counts the records of one file of a layout; None if that is not
     possible. The function raises OSError, and EOFError or zlib.error for a damaged file. ``has_lines``:
     whether the records of the source's files are lines, unless a file has another layout. ``of_fields``: of a
-    log returns the shape of a file with these fields (``Layout.fields``). ``is_checked``: ``read_whole`` reads
-    each file before Spark does, which takes damaged ones as well.
+    log returns the shape of a file with these fields (``Layout.fields``). ``check``: as
+    ``read_whole``, before Spark reads a file, which takes damaged ones as well; returns the shape with what
+    reading it showed.
     """
 
     read_shape: Callable[[LandingFile, Source], FileShape]
-    read_whole: Callable[[LandingFile], None]
+    read_whole: Callable[[LandingFile], object]
     counter: Callable[[Source, Layout], Callable[[LandingFile], int] | None] = lambda *_: None
     has_lines: Callable[[Source], bool] = lambda _: False
     columns_in: ColumnsIn = ColumnsIn.SCHEMA
     of_fields: Callable[[Source, tuple[str, ...]], FileShape] | None = None
-    is_checked: bool = False
+    check: Callable[[LandingFile, FileShape], FileShape] | None = None
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether each file is read to its end before Spark reads it."""
+        return self.check is not None
 
     def has_texts(self, source: Source) -> bool:
         """Returns whether the records of the source's files are texts."""
@@ -85,7 +91,7 @@ LANDING_FORMATS: Final[Mapping[FileFormat, LandingFormat]] = {
         lambda path, _: read_parquet_shape(path),
         read_parquet_pages,
         lambda *_: count_parquet_rows,
-        is_checked=True,
+        check=lambda path, shape: replace(shape, by_rows=read_parquet_pages(path)),
     ),
     FileFormat.AVRO: LandingFormat(lambda path, _: read_avro_shape(path), check_avro_blocks),
     FileFormat.CLOUDFRONT: LandingFormat(

@@ -33,7 +33,7 @@ from lakesmith.sources.inspect import count_records
 from lakesmith.sources.kafka.slices import is_slice
 from lakesmith.sources.ledger import hash_entries
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
-from lakesmith.sources.names import printable
+from lakesmith.sources.names import named, printable
 from lakesmith.sources.postgres.position import notes_of
 from lakesmith.sources.shape import Layout
 from lakesmith.spark.batch.context import Batch, Draft
@@ -105,6 +105,7 @@ def _ingest_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
             *slice_notes(batch),
             *warnings,
             *draft.warnings,
+            *_by_rows(intake),
             *ledger_notes(batch.step),
             *_empty_exports(batch),
             *_ahead_in_postgres(batch),
@@ -116,6 +117,15 @@ def _ahead_in_postgres(batch: Batch) -> Iterator[str]:
     for intake in batch.step.intakes:
         if intake.source.is_growing:
             yield from notes_of(batch.project.root / intake.source.path)
+
+
+def _by_rows(intake: Intake) -> Iterator[str]:
+    """A note on files that Spark's vectorised reader cannot read."""
+    if paths := [file.path for group in intake.groups if group.by_rows for file in group.files]:
+        yield (
+            "read row by row, which takes longer: Spark's vectorised reader lacks one of their encodings"
+            f" (BYTE_STREAM_SPLIT), or decimals of varying length ({named(paths)})"
+        )
 
 
 def _empty_exports(batch: Batch) -> Iterator[str]:

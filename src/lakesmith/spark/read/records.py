@@ -79,6 +79,12 @@ class RecordScan:
             reader = reader.option("fs.file.impl.disable.cache", "true")
         return reader.option("__globPaths__", "false") if any(map(_is_read_alone, paths)) else reader
 
+    def by_rows(self) -> RecordScan:
+        """Returns a scan of Parquet by Spark's reader of rows, in place of its vectorised one."""
+        clone = SparkSession(self.session.sparkContext, self.session._jsparkSession.cloneSession())
+        clone.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
+        return replace(self, session=clone)
+
     def gathered(self, frame: DataFrame, group: ReadGroup) -> DataFrame:
         """Returns the group's records in as many partitions as they need; large files stay as they are.
 

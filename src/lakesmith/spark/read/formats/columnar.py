@@ -52,7 +52,7 @@ def typed_rows(spark: SparkSession, request: ReadRequest, has_row_index: bool = 
 
 def _group_rows(scan: RecordScan, group: ReadGroup, has_row_index: bool) -> DataFrame:
     request = scan.request
-    loaded = _load(scan, group)
+    loaded = _load(scan.by_rows() if group.by_rows else scan, group)
     names = loaded.columns if request.records is None else loaded.columns[: -len(PROVENANCE)]
     has_rival = request.records is None and METADATA in names
     loaded, facts = _with_facts(loaded) if has_rival else (loaded, METADATA)
