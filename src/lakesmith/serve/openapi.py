@@ -16,7 +16,7 @@ Json = dict[str, Any]
 _RETRY: Final = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 _ANSWERS: Final[tuple[tuple[int, str, str, Json], ...]] = (
     (202, "The events are on the disk.", "Taken", {}),
-    (400, "Nothing was taken: there is something wrong with the events.", "Refused", {}),
+    (400, "Nothing was taken. `error` has the first fault of the events, `reasons` has each.", "Refused", {}),
     (401, "A bearer token is needed.", "Error", {}),
     (408, "The body was not there in time.", "Error", {}),
     (409, "Other events came with this Idempotency-Key before.", "Error", {}),

@@ -179,9 +179,7 @@ def _boolean(value: Any) -> bool:
 
 def _string(value: Any) -> str:
     """A number, an object or an array becomes its text, in which numbers with a point or an exponent are
-    doubles.
-
-    Only those that Java writes without an exponent are exact: the digits of others depend on its version.
+    doubles, as Java writes them.
     """
     if isinstance(value, str) and not isinstance(value, Number):
         return value
@@ -210,11 +208,17 @@ def _text(value: Any, number: Callable[[Number], str]) -> str:
 def _number_text(number: Number) -> str:
     if not {*".eE"} & {*number}:
         return "0" if number == "-0" else str(number)
-    found = repr(float(number))
-    is_plain = not _digits(number) or 0.001 <= abs(float(number)) < 10_000_000
-    if _digits(number) != _digits(found) or not is_plain:
+    double = float(number)
+    if _digits(number) != _digits(repr(double)):
         raise _none_of("string", number, "a number has digits that get lost on its way to a text")
-    return found
+    return repr(double) if not double or 0.001 <= abs(double) < 10_000_000 else _with_exponent(double)
+
+
+def _with_exponent(double: float) -> str:
+    """A double as Java writes it: ``1.0E22``, ``-1.5E-7``."""
+    sign, digits, exponent = Decimal(repr(double)).normalize().as_tuple()
+    first, *rest = map(str, digits)
+    return f"{'-' * sign}{first}.{''.join(rest) or '0'}E{len(rest) + int(exponent)}"
 
 
 def _digits(number: str) -> str:

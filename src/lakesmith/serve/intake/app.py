@@ -264,7 +264,7 @@ async def _events(reader: EventReader, body: bytes) -> Events:
 def _require_right(route: Route, events: Events) -> None:
     if events.broken or (events.faults and not route.takes_bad):
         reasons = [fault.as_dict() for fault in events.faults]
-        raise Refused(400, "nothing was taken: there is something wrong with the events", reasons=reasons)
+        raise Refused(400, f"nothing was taken: {events.summary}", reasons=reasons)
 
 
 async def _send(send: Send, answer: Answer) -> None:

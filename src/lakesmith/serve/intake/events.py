@@ -53,6 +53,10 @@ class Fault:
     reason: str
     stops: bool = False
 
+    def __str__(self) -> str:
+        column = f"column {self.column}: " if self.column else ""
+        return f"event {self.event}: {column}{self.reason}"
+
     def as_dict(self) -> dict[str, Any]:
         return {"event": self.event, "column": self.column, "reason": self.reason}
 
@@ -68,6 +72,13 @@ class Events:
     faults: tuple[Fault, ...] = ()
     broken: bool = False
     ids: tuple[bytes | None, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """The first fault, and how many others there are."""
+        first, *others = self.faults
+        number = f"{len(others)}{' or more' if len(self.faults) == MOST_REASONS else ''}"
+        return f"{first} (and {number} more: see reasons)" if others else str(first)
 
     def as_lines(self) -> bytes:
         """Returns JSON lines, each with its newline."""
@@ -102,7 +113,7 @@ class EventReader:
         except ValueError as error:
             return _broken(f"not JSON: {error}")
         if not found:
-            return _broken("no event in it")
+            return _broken("the body has no event")
         if unreadable := _unreadable(text, found):
             return Events((), (unreadable,), broken=True)
         checked = [

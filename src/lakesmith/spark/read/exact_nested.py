@@ -116,14 +116,13 @@ def lost(read: str, _value: str, kind: str, place: Place) -> str | None:
     number = f"{read} RLIKE '{_DOUBLE}' AND NOT instr({VALUE}, concat('\"', {read}, '\"')) > 0"
     infinite = f"{read} = '\"Infinity\"' OR {read} = '\"-Infinity\"'"
     part = f"(startswith({read}, '{{') OR startswith({read}, '[')) AND {read} RLIKE '[.]|Infinity'"
-    return f"(({number}) OR {infinite} OR ({part})) AND {_has_lossy_float(read, place.formats.of_events)}"
+    return f"(({number}) OR {infinite} OR ({part})) AND {_has_lossy_float(read)}"
 
 
-def _has_lossy_float(read: str, is_event: bool) -> str:
-    """Whether a number outside of strings became a double with other digits or an exponent."""
+def _has_lossy_float(read: str) -> str:
+    """Whether a number outside of strings became a double with other digits."""
     double = "CAST(try_cast(n AS double) AS string)"
-    odd = f"{_digits('n')} <> {_digits(double)}" + (f" OR contains({double}, 'E')" if is_event else "")
-    other = f"({odd}) AND contains({read}, {double})"
+    other = f"{_digits('n')} <> {_digits(double)} AND contains({read}, {double})"
     return f"exists(regexp_extract_all({without_strings(VALUE)}, {literal(_FLOATS_IN_IT)}, 1), n -> {other})"
 
 

@@ -77,6 +77,22 @@ def test_a_request_is_taken_whole_or_not_at_all(writer: Writer) -> None:
     assert taken(writer) == []
 
 
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b'[{"id": 1}, {"id": "x"}]', 'event 1: column id: not a value of type bigint: "x"'),
+        (b'{"id": 1, "ID": 2}', "event 0: column ID: unknown; the columns are id"),
+        (b'[{}, {"id": 1.5}, {}]', "event 0: column id: required, and not there (and 2 more: see reasons)"),
+        (b"[1]", "event 0: expected a JSON object, found a number"),
+        (b'{"id": 1', "event 0: not JSON: Expecting ',' delimiter: line 1 column 9 (char 8)"),
+        (b"\xff", "event 0: not valid UTF-8 at byte 0"),
+    ],
+    ids=lambda value: value.decode(errors="replace") if isinstance(value, bytes) else "",
+)
+def test_a_refusal_says_what_is_wrong_in_its_first_sentence(writer: Writer, body: bytes, error: str) -> None:
+    assert ask(route(writer), body)[1]["error"] == f"nothing was taken: {error}"
+
+
 def test_wrong_events_are_taken_where_they_are_to_go_to_quarantine(writer: Writer) -> None:
     intake = route(writer, takes_bad=True)
     assert ask(intake, b'{"id": "x"}')[0] == 202

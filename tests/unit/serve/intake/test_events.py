@@ -41,8 +41,8 @@ def test_events_are_kept_as_they_were_written(body: str, lines: list[str]) -> No
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"", "no event in it"),
-        (b"[]", "no event in it"),
+        (b"", "the body has no event"),
+        (b"[]", "the body has no event"),
         (b'{"price": 1', "not JSON: "),
         (b'[{"price": 1} {"price": 1}]', "not JSON: Expecting ',' or ']'"),
         (b'[{"price": 1}] []', "not JSON: Extra data"),
