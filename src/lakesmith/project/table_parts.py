@@ -23,8 +23,9 @@ from lakesmith.project.declaring import (
     setting,
     size,
 )
+from lakesmith.project.free_names import is_own
 from lakesmith.project.schedules import SCHEDULE_FORMS, Schedule, schedule_of
-from lakesmith.quoting import OWN_PREFIX, quoted_if_odd
+from lakesmith.quoting import quoted_if_odd
 
 ADDED_COLUMNS: Final = {
     "_source_file": ("string", "the landing file the row came from"),
@@ -63,7 +64,7 @@ VALIDITY_COLUMNS: Final = (VALID_FROM, VALID_TO, IS_CURRENT)
 def is_taken(column: str) -> bool:
     """Returns whether Iceberg or lakesmith reserves a column's name, in any case."""
     folded = column.lower()
-    return folded in _TAKEN_COLUMNS or folded.startswith(OWN_PREFIX)
+    return folded in _TAKEN_COLUMNS or is_own(folded)
 
 
 class OnBadRow(StrEnum):
@@ -113,7 +114,7 @@ class Column:
     ``name``: its key. ``type`` is a Spark SQL type in lower case, None where the query gives it. An Avro
     schema also gives ``aliases``, more earlier names; ``default``, SQL of the value where a file or record
     lacks the field; and ``symbols`` of an enum that has a default, which is the first of them and replaces
-    unknown texts.
+    unknown texts. ``is_inferred``: the type, or a field in it, is that of the files' values.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Column:
     aliases: tuple[str, ...] = ()
     default: str | None = None
     symbols: tuple[str, ...] = ()
+    is_inferred: bool = False
 
     @property
     def earlier(self) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ def _with_fields(columns: _Columns, found: Sequence[Mapping[str, SqlType]]) -> _
         types = [of[column.name] for of in found if column.name in of]
         before = parse_type(column.type or "string")
         after = reduce(lambda kind, theirs: grown(kind, theirs, before), types, before)
-        return replace(column, type=after.text) if after is not before else column
+        return replace(column, type=after.text, is_inferred=True) if after is not before else column
 
     return tuple(map(grow, columns))
 

@@ -244,10 +244,10 @@ def _common(one: str | None, other: str | None) -> str | None:
 def _typed(files: SourceFiles, new: Sequence[NewColumn], records: Records) -> Sequence[Column]:
     """New columns with a type: the files' own, else one that a sample of the values fits."""
     if all(column.type for column in new):
-        return [Column(column.name, table_type(column.type or "string")) for column in new]
+        return [Column(it.name, table_type(it.type or "string"), is_inferred=True) for it in new]
     inferred = records.infer(SourceRead(files.source, read_groups(files.groups, ())))
     types = {alike(column.name): column.type for column in inferred}
-    return [Column(column.name, types.get(alike(column.name), "string")) for column in new]
+    return [Column(it.name, types.get(alike(it.name), "string"), is_inferred=True) for it in new]
 
 
 def _widened(table: TableDefinition, side: _Side, columns: Columns) -> tuple[Columns, list[str]]:

@@ -80,13 +80,14 @@ def known_columns(table: TableDefinition, there: TableState | None) -> tuple[Col
     present = {column.name.lower(): column for column in (there.columns if there else ())}
     declared = [_with_remembered(column, present.pop(column.name.lower(), None)) for column in table.columns]
     besides = (column for column in present.values() if column.name not in ADDED_COLUMNS)
-    return (*declared, *(Column(column.name, column.type) for column in besides))
+    return (*declared, *(Column(column.name, column.type, is_inferred=True) for column in besides))
 
 
 def _with_remembered(column: Column, there: ColumnState | None) -> Column:
     if there is None or column.type is None or "<" not in column.type:
         return column
-    return replace(column, type=remembered(column.type, there.type))
+    kind = remembered(column.type, there.type)
+    return replace(column, type=kind, is_inferred=kind != column.type)
 
 
 def _changes(old: SqlType, new: SqlType, path: FieldPath) -> Iterator[TypeChange]:

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from lakesmith.quoting import literal, quoted
+from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.frames.sql_text import any_of, options
 
 _OPTIONS: Final = (
@@ -23,7 +24,7 @@ _OPTIONS: Final = (
     # Elsewhere zones once were a number of seconds apart, for which the format has no place.
     ("timeZone", "UTC"),
 )
-_DAMAGED: Final = "_damaged"
+_DAMAGED: Final = own("damaged")
 
 
 def types_of(schema: StructType, columns: Sequence[str]) -> str:

@@ -15,10 +15,12 @@ from lakesmith.quoting import literal, quoted
 from lakesmith.spark.frames.sql_text import any_of, in_regex
 from lakesmith.spark.read.exact_text import (
     TextFormats,
+    digits_of,
     exact_from_text,
     inexact_from_text,
     more_digits,
     roomy_scale,
+    whole_loses_digits,
 )
 from lakesmith.spark.read.records import VALUE
 
@@ -101,7 +103,10 @@ def inexact(read: str, value: str, kind: str, place: Place) -> str | None:
     if kind in _AS_TEXT:
         return inexact_from_text(read, kind, place.formats)
     if kind in _FLOATS:
-        return f"{read} = 0 AND {UNUSUAL} AND {_a_number(f'try_cast(n AS {kind}) = 0', place)}"
+        zero = f"{read} = 0 AND {UNUSUAL} AND {_a_number(f'try_cast(n AS {kind}) = 0', place)}"
+        whole = f"try_cast(n AS {kind}) = {read} AND {whole_loses_digits('n', read)}"
+        large = f"abs({read}) >= 9007199254740992D AND {_a_number(whole, place)}"
+        return any_of([zero, large]) if place.formats.is_inferred else zero
     if shape := precision_and_scale(kind):
         return (
             f"{value} IS NOT NULL AND (NOT ({read} <=> {value}) OR {_cut(read, roomy_scale(*shape), place)})"
@@ -122,17 +127,12 @@ def lost(read: str, _value: str, kind: str, place: Place) -> str | None:
 def _has_lossy_float(read: str) -> str:
     """Whether a number outside of strings became a double with other digits."""
     double = "CAST(try_cast(n AS double) AS string)"
-    other = f"{_digits('n')} <> {_digits(double)} AND contains({read}, {double})"
+    other = f"{digits_of('n')} <> {digits_of(double)} AND contains({read}, {double})"
     return f"exists(regexp_extract_all({without_strings(VALUE)}, {literal(_FLOATS_IN_IT)}, 1), n -> {other})"
 
 
 def without_strings(json: str) -> str:
     return f"regexp_replace({json}, {literal(STRINGS_IN_IT)}, '')"
-
-
-def _digits(number: str) -> str:
-    """The digits of a number's text, without point, exponent, and zeros at either end."""
-    return f"trim('0' FROM regexp_replace({number}, '[eE].*$|[.-]', ''))"
 
 
 def _cut(read: str, most: int, place: Place) -> str:

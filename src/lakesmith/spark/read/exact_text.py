@@ -54,7 +54,8 @@ class TextFormats:
 
     ``rounds``: texts of more digits than their type holds are values, as Spark casts them. ``zone``: that of
     times without one. ``decimal``: the sign before the fraction of a number. ``of_events``: the rules are
-    those of ``sources.event_values``, where these are narrower.
+    those of ``sources.event_values``, where these are narrower. ``is_inferred``: nobody declared the type, so
+    that a double has to hold every digit of a whole number.
     """
 
     date: str | None = None
@@ -63,6 +64,7 @@ class TextFormats:
     zone: str | None = None
     decimal: str = "."
     of_events: bool = False
+    is_inferred: bool = False
 
     @classmethod
     def of(cls, source: Source) -> TextFormats:
@@ -165,7 +167,8 @@ def _inexact(text: str, value: str, type_: str, formats: TextFormats) -> str | N
         found = [test for test in _inexact_times(text, type_, formats) if test]
         return any_of(found) if found else None
     if type_ in ("double", "float"):
-        return f"{value} = 0 AND {text} RLIKE '^[^eE]*[1-9]'"
+        zero = f"{value} = 0 AND {text} RLIKE '^[^eE]*[1-9]'"
+        return any_of([zero, whole_loses_digits(text, value)]) if formats.is_inferred else zero
     return _inexact_decimal(text, value, type_)
 
 
@@ -209,6 +212,21 @@ def _inexact_decimal(text: str, value: str, kind: str) -> str | None:
     return f"NOT ((({short}) AND {no_exponent}) OR {digits} OR (NOT ({no_exponent}) AND {few}))"
 
 
+def whole_loses_digits(text: str, value: str) -> str:
+    """Returns SQL that is true if a text is a whole number of more digits than its double ``value`` has.
+
+    Doubles of 15 digits always come back. Zeros at the end are no digits: programs print large doubles so.
+    """
+    double = f"CAST({value} AS string)"
+    odd = f"octet_length({digits_of(text)}) > 15 AND {digits_of(text)} <> {digits_of(double)}"
+    return f"abs({value}) >= 9007199254740992D AND NOT {text} RLIKE '[.eE]' AND {odd}"
+
+
+def digits_of(number: str) -> str:
+    """Returns SQL of the digits of a number's text, without sign, point, exponent, and outer zeros."""
+    return f"trim('0' FROM regexp_replace({number}, '[eE].*$|[^0-9]', ''))"
+
+
 def more_digits(text: str, scale: int) -> str:
     """SQL that is true if a number has more than ``scale`` digits after the point, without zeros."""
     digits = f"regexp_replace({text}, '[eE].*$|[^0-9]', '')"
@@ -249,6 +267,8 @@ def reason(column: str, type_: str, found: str, inexact: str | None = None) -> s
 
 def _beyond(type_: str) -> str:
     """The part of a value that does not fit in a type."""
+    if "<" in type_:
+        return "a number has digits that its type does not hold"
     if shape := precision_and_scale(type_):
         return f"it has more than {shape[1]} digit{'' if shape[1] == 1 else 's'} after the point"
     if type_ in ("double", "float"):

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from lakesmith import limits
 from lakesmith.project.definitions import Column
-from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, plain_number
+from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, plain_number, whole_loses_digits
 from lakesmith.spark.read.request import ReadRequest
 
 _MOST_DIGITS = 17  # programs write a double with these, so that it can be read back
@@ -36,18 +36,20 @@ def first_files(request: ReadRequest) -> ReadRequest:
 
 
 def as_columns(types: Mapping[str, str]) -> tuple[Column, ...]:
-    return tuple(Column(column, kind) for column, kind in types.items())
+    return tuple(Column(column, kind, is_inferred=True) for column, kind in types.items())
 
 
 def text_types(sample: DataFrame, texts: list[str], dates: TextFormats) -> list[str]:
     """Returns the narrowest type that fits every text of a column, for each column; in one pass over the
     sample.
 
-    The texts of all columns become rows, so that the plan does not grow with the columns.
+    ``texts``: SQL of an array of the texts that a column has in a row. The texts of all columns become rows,
+    so that the plan does not grow with the columns.
     """
     if not texts:
         return []
-    below = sample.selectExpr(f"posexplode(array({', '.join(texts)})) AS (place, text)")
+    rows = sample.selectExpr(f"posexplode(array({', '.join(texts)})) AS (place, texts)")
+    below = rows.selectExpr("place", "explode(texts) AS text")
     checks = [f"coalesce(bool_and({_is('text', kind, dates)}), false) AS {kind}" for kind in _FIRST_TO_LAST]
     found = {row.place: row for row in below.groupBy("place").agg(*map(F.expr, checks)).collect()}
     fits = (found[i].asDict() if i in found else {} for i in range(len(texts)))
@@ -60,6 +62,7 @@ def _is(text: str, kind: str, dates: TextFormats) -> str:
     looks = "true" if declared else f"{text} RLIKE '{_LOOKS[kind]}'"
     if kind == "double":
         looks = f"{looks} AND (octet_length({text}) <= {_MOST_DIGITS} OR {_few_digits(text)})"
+        looks = f"{looks} AND NOT ({whole_loses_digits(text, f'try_cast({text} AS double)')})"
     fits = f"{looks} AND {exact_from_text(given, kind, dates)} IS NOT NULL"
     return f"IF({given} IS NULL, NULL, coalesce({fits}, false))"
 

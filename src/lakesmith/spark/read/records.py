@@ -28,6 +28,7 @@ from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.formats.text import is_wide
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.threads import map_in_threads
+from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.read.in_python import Split, ToRecords, in_python
 from lakesmith.spark.read.request import (
     PROVENANCE,
@@ -45,6 +46,7 @@ _ORDINAL = (
 METADATA = "_metadata"
 """Spark's hidden column of a file's facts. A column of that name in the file comes before it."""
 _BLOCK_START = f"{METADATA}.file_block_start"
+_HERE = own("here")
 _NEVER_ENCODED = re.compile(r"[A-Za-z0-9/._-]+")
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
 _PLAIN_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".dat", ".data", ".log")
@@ -259,8 +261,8 @@ def where_last(frame: DataFrame, condition: str) -> DataFrame:
     condition: a line would be parsed again for each of its fields. It does not move a filter below an
     aggregate that counts rows.
     """
-    numbered = frame.selectExpr("*", "monotonically_increasing_id() AS _here")
-    return numbered.where(f"({condition}) AND _here >= 0").drop("_here")
+    numbered = frame.selectExpr("*", f"monotonically_increasing_id() AS {_HERE}")
+    return numbered.where(f"({condition}) AND {_HERE} >= 0").drop(_HERE)
 
 
 def record_number() -> str:

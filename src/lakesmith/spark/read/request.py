@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -18,7 +18,9 @@ from lakesmith.sources.columns.fields import FieldPath
 from lakesmith.sources.columns.names import Spellings
 from lakesmith.sources.columns.reading import ReadGroup, SourceRead
 from lakesmith.sources.file_types import loaded_as, read_as
+from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.frames.sql_text import any_of, case, in_regex, not_null, sql_type
+from lakesmith.spark.read.exact_text import TextFormats
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +30,7 @@ SOURCE_POSITION = "_source_position"
 SOURCE_MODIFIED_AT = "_source_modified_at"
 RAW = "_raw"
 REASONS = "_reasons"
-ROUNDED = "_rounded"
+ROUNDED = own("rounded")
 """The column that names the columns of a row whose values were rounded; NULL for most rows."""
 PROVENANCE = (SOURCE_FILE, SOURCE_POSITION, SOURCE_MODIFIED_AT)
 
@@ -82,7 +84,7 @@ class ReadRequest:
     ``records``: the records, if they are at hand; then no file is read. Texts (CSV, JSON) are in ``_value``;
     Parquet and Avro rows in columns of their own; the last three columns are the provenance. ``absent``: SQL
     of a column's value where a file, or a record, has none; else it is NULL. ``symbols``: as of ``Column``.
-    ``keys``: as of ``SourceRead``.
+    ``keys``: as of ``SourceRead``. ``inferred``: the columns of ``Column.is_inferred``.
     """
 
     source: Source
@@ -93,6 +95,7 @@ class ReadRequest:
     keys: Mapping[FieldPath, Spellings] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     symbols: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    inferred: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, read: SourceRead, root: Path, records: DataFrame | None = None) -> ReadRequest:
@@ -102,7 +105,12 @@ class ReadRequest:
         defaults = read.source.fills_absent
         absent = {it.name: it.default for it in read.columns if it.default and defaults}
         symbols = {it.name: it.symbols for it in read.columns if it.symbols}
-        return cls(read.source, root, read.groups, typed, records, read.keys, absent, symbols)
+        inferred = frozenset(it.name for it in read.columns if it.is_inferred)
+        return cls(read.source, root, read.groups, typed, records, read.keys, absent, symbols, inferred)
+
+    def formats(self, column: str) -> TextFormats:
+        """Returns how the texts of a column are written."""
+        return replace(TextFormats.of(self.source), is_inferred=column in self.inferred)
 
     def without(self, column: str, type_: str) -> str:
         """Returns SQL of the column where a file or a record lacks it."""

@@ -87,7 +87,8 @@ def infer_csv(spark: SparkSession, request: ReadRequest) -> tuple[Column, ...]:
     texts = _samples(spark, few)
     if texts is None:
         return as_columns(dict.fromkeys(names, "string"))
-    found = text_types(texts.limit(limits.SAMPLED_ROWS), [f"s{i}" for i in range(len(names))], _formats(few))
+    lists = [f"array(s{i})" for i in range(len(names))]
+    found = text_types(texts.limit(limits.SAMPLED_ROWS), lists, TextFormats.of(few.source))
     return as_columns(dict(zip(names, found, strict=True)))
 
 
@@ -103,9 +104,9 @@ def _samples(spark: SparkSession, request: ReadRequest) -> DataFrame | None:
     return read_portions(spark, request, texts)
 
 
-def _formats(request: ReadRequest, text: str = "") -> TextFormats:
-    """How the source writes the dates and times of a ``text``; paths always have ISO's."""
-    return TextFormats.of_paths(request.source) if SOURCE_FILE in text else TextFormats.of(request.source)
+def _formats(request: ReadRequest, column: str, text: str) -> TextFormats:
+    """How the source writes the ``text`` of a column; paths always have ISO's dates and times."""
+    return TextFormats.of_paths(request.source) if SOURCE_FILE in text else request.formats(column)
 
 
 def _group_rows(scan: RecordScan, group: ReadGroup) -> DataFrame:
@@ -216,7 +217,7 @@ def _value(text: str | None, request: ReadRequest, index: int, known: str | None
     column, type_ = request.columns[index]
     if text is None:
         return request.without(column, type_)
-    asked = exact_from_text(text, type_, _formats(request, text))
+    asked = exact_from_text(text, type_, _formats(request, column, text))
     return asked if known is None else f"coalesce({known}, {asked})"
 
 
@@ -228,7 +229,7 @@ def _wrong(text: str, request: ReadRequest, index: int) -> str | None:
 
 def _reason(text: str, request: ReadRequest, index: int) -> str:
     column, type_ = request.columns[index]
-    return reason(column, type_, text, inexact_from_text(text, type_, _formats(request, text)))
+    return reason(column, type_, text, inexact_from_text(text, type_, _formats(request, column, text)))
 
 
 def _rounded(texts: list[str | None], request: ReadRequest) -> str:
@@ -236,7 +237,7 @@ def _rounded(texts: list[str | None], request: ReadRequest) -> str:
     return rounded_columns(
         request,
         (
-            (column, inexact_from_text(text, type_, _formats(request, text)))
+            (column, inexact_from_text(text, type_, _formats(request, column, text)))
             for (column, type_), text in pairs
             if text
         ),

@@ -37,6 +37,7 @@ from lakesmith.spark.read.exact_nested import (
 )
 from lakesmith.spark.read.exact_text import TextFormats, exact_from_text, inexact_from_text, reason
 from lakesmith.spark.read.formats.json_parse import (
+    BAD,
     KEYS,
     STRICT,
     column_types,
@@ -76,7 +77,7 @@ from lakesmith.spark.read.request import (
 _FAULT = "_fault"
 _FAR = "_far"
 _UNKNOWN = "_unknown"
-_ODD_WHOLE = "_first.bad IS NOT NULL AND _value RLIKE '[0-9][.]0'"
+_ODD_WHOLE = f"_first.{BAD} IS NOT NULL AND _value RLIKE '[0-9][.]0'"
 _NONE = "CAST(array() AS array<string>)"
 _NUMBER = r"(-?[0-9][0-9.eE+-]*)"
 _ESCAPE = r"\u"
@@ -161,8 +162,8 @@ def _of_whole_numbers(request: ReadRequest) -> str:
     then integers are read as decimals, once ``_whole`` has shown that each is a whole number."""
     exactly = f"{parse_line(reading_fields(request, wide=True))}.r"
     integers = f"try_cast({exactly} AS array<struct<{reading_fields(request)}>>)"
-    read = f"named_struct('r', {integers}, 'bad', CAST(NULL AS string))"
-    return f"IF(_whole IS NULL, _first, IF(_whole.bad IS NULL, {read}, _whole))"
+    read = f"named_struct('r', {integers}, '{BAD}', CAST(NULL AS string))"
+    return f"IF(_whole IS NULL, _first, IF(_whole.{BAD} IS NULL, {read}, _whole))"
 
 
 def json_key_files(spark: SparkSession, request: ReadRequest) -> dict[str, str]:
@@ -284,7 +285,7 @@ def _bad(odd: dict[int, str | None], request: ReadRequest) -> str:
     in_path = (f"coalesce({_misfit_in_path(i, request)}, false)" for i in _path_columns(request))
     doubts = (
         f"{_FAULT} IS NOT NULL",
-        "j.bad IS NOT NULL",
+        f"j.{BAD} IS NOT NULL",
         *(doubt for doubt in odd.values() if doubt),
         *in_path,
     )
@@ -326,7 +327,7 @@ def _column_reasons(index: int, request: ReadRequest, odd: str | None) -> str:
     ]
     kind = parse_type(type_)
     if kind.outer == "struct":
-        branches.append(("j.bad IS NOT NULL", _unparsed(text, kind, (column,), request)))
+        branches.append((f"j.{BAD} IS NOT NULL", _unparsed(text, kind, (column,), request)))
     elif kind.outer:
         branches.append((_unread(text, kind), f"array({_reason(index, request)})"))
     return case(branches, _NONE)
@@ -346,17 +347,18 @@ def _unparsed_field(text: str, field: str, kind: SqlType, path: FieldPath, reque
     if kind.outer == "struct":
         branches = [(f"{found} IS NULL", _NONE), (f"NOT startswith({found}, '{{')", bad)]
         return case(branches, _unparsed(found, kind, path, request))
-    schema = literal(", ".join((*(f"{quoted(key)} {own.text}" for key in keys), "bad string")))
+    schema = literal(", ".join((*(f"{quoted(key)} {own.text}" for key in keys), f"{BAD} string")))
     return case(
-        [(f"from_json({with_whole_numbers(text)}, {schema}, {options(STRICT)}).bad IS NOT NULL", bad)], _NONE
+        [(f"from_json({with_whole_numbers(text)}, {schema}, {options(STRICT)}).{BAD} IS NOT NULL", bad)],
+        _NONE,
     )
 
 
 def _unread(text: str, kind: SqlType) -> str:
-    schema = literal(f"v {reading_type(kind).text}, bad string")
+    schema = literal(f"v {reading_type(kind).text}, {BAD} string")
     return (
         f"from_json(concat('{{\"v\":', {with_whole_numbers(text)}, '}}'), {schema},"
-        f" {options(STRICT)}).bad IS NOT NULL"
+        f" {options(STRICT)}).{BAD} IS NOT NULL"
     )
 
 
@@ -366,8 +368,7 @@ def _one(index: int) -> str:
 
 def _reason(index: int, request: ReadRequest) -> str:
     column, type_ = request.columns[index]
-    inexact_one = _inexact(index, request) if "<" not in type_ else None
-    digits = "true" if type_ == "string" else inexact_one
+    digits = "true" if type_ == "string" else _inexact(index, request)
     return reason(column, type_, _written(index, request), digits)
 
 

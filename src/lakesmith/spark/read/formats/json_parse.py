@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from lakesmith.project.spark_types import SqlType, composed, parse_type, precision_and_scale
 from lakesmith.quoting import literal, quoted
 from lakesmith.sources.columns.fields import FieldPath, dotted
+from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.frames.sql_text import any_of, case, options
 from lakesmith.spark.read.exact_nested import STRINGS_IN_IT, Place, anywhere, reading_type, without_strings
 from lakesmith.spark.read.exact_text import TextFormats
 from lakesmith.spark.read.records import VALUE
 from lakesmith.spark.read.request import ReadRequest
 
+BAD = own("bad")
+"""The field of a parsed line that has its text if it does not parse."""
+
 STRICT = (
     ("mode", "PERMISSIVE"),
-    ("columnNameOfCorruptRecord", "bad"),
+    ("columnNameOfCorruptRecord", BAD),
     ("allowSingleQuotes", "false"),
     ("allowNonNumericNumbers", "false"),
 )
@@ -74,9 +78,9 @@ def string_fields(request: ReadRequest) -> str:
 
 
 def parse_line(fields: str, json: str = VALUE) -> str:
-    """Returns SQL of a line's fields: ``r``, an array of one struct, and ``bad``, unparsed text."""
+    """Returns SQL of a line's fields: ``r``, an array of one struct, and ``BAD``, unparsed text."""
     wrapped = f"concat('{{\"r\":[', {json}, ']}}')"
-    schema = f"r array<struct<{fields}>>, bad string"
+    schema = f"r array<struct<{fields}>>, {BAD} string"
     return f"from_json({wrapped}, {literal(schema)}, {options(STRICT)})"
 
 
@@ -94,7 +98,8 @@ def found_under(request: ReadRequest, column: str, row: str) -> str:
 
 def place_of(index: int, request: ReadRequest) -> Place:
     """Returns where the values of a column are in a line."""
-    return Place.of(request.spelt(request.columns[index][0]), TextFormats.of(request.source))
+    column = request.columns[index][0]
+    return Place.of(request.spelt(column), request.formats(column))
 
 
 def is_far(request: ReadRequest) -> str:
