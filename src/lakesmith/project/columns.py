@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from lakesmith.errors import Place, Problem, ProjectError
 from lakesmith.project.avro_types import AvroTypes, NoAvroType, part_of, text_of
 from lakesmith.project.definitions import ADDED_COLUMNS, Column, is_taken
+from lakesmith.project.free_names import clash_text, first_clash, own_fields
 from lakesmith.project.layout import DraftReader
-from lakesmith.project.spark_types import TypeProblem, normal_type
+from lakesmith.project.spark_types import TypeProblem, normal_type, parse_type
 
 _SUPPORTED: Final = (
     f"{', '.join(AvroTypes.simple)}, enum, fixed, array, map, record, or a union of one of them with null"
@@ -168,3 +169,16 @@ class ColumnReader(DraftReader):
             if folded in added or is_taken(folded):
                 what = f"the column {column.name!r} is lakesmith's or Iceberg's own"
                 self.problem("LS105", what, place, hint="choose another name")
+        self._check_fields({it.name: it for it in columns})
+
+    def _check_fields(self, columns: Mapping[str, Column]) -> None:
+        """Adds problems for names that Iceberg cannot tell apart, and for names of lakesmith's own fields."""
+        types = [(name, parse_type(it.type or "string")) for name, it in columns.items()]
+        for column, *_, field in own_fields(types):
+            what = f"the field {field!r} in the column {column!r} has a name of lakesmith's own"
+            self.problem("LS105", what, columns[column].place or self.draft.place, hint="choose another name")
+        if clash := first_clash(types):
+            what = f"Iceberg takes {clash_text(clash)} for one"
+            hint = "rename one of them; `renamed_from` of a column says what it is called in files"
+            place = columns[clash[1][0]].place or self.draft.place
+            self.problem("LS105", what, place, hint=hint)

@@ -18,13 +18,14 @@ from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.earlier_rows import is_of, require_none_of
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
 from lakesmith.spark.frames.exact_json import exact_json, types_of
+from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.read.kafka import kept_apart
 
 REASONS: Final = "_reasons"
 """The column that holds why a row is bad: an array of strings, empty for a good row."""
 
-ROW: Final = "_row"
-ROW_TYPES: Final = "_row_types"
+ROW: Final = own("bad_row")
+ROW_TYPES: Final = own("bad_row_types")
 """Columns with the row as JSON and its field types, in frames of bad rows that have them."""
 
 COLUMNS: Final = (

@@ -22,6 +22,7 @@ from lakesmith.project.spark_types import parse_type
 from lakesmith.quoting import quoted
 from lakesmith.sources.columns.types import stored_type
 from lakesmith.spark.batch.context import Batch, live_rows, remove_left_deletes
+from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.iceberg.ddl import conform_table, create_table, require_ours, widen_table
 from lakesmith.spark.iceberg.snapshots import read_as_it_was
@@ -105,9 +106,9 @@ class SidecarWriter:
         """Takes every row away that is equal to one of ``rows`` in all of their columns."""
         view = self._batch.view(f"{self.kind.value}_gone")
         rows.select(
-            *(F.col(quoted(name)).alias(f"gone_{name}") for name in rows.columns)
+            *(F.col(quoted(name)).alias(own(f"gone_{name}")) for name in rows.columns)
         ).createOrReplaceTempView(view)
-        same = " AND ".join(f"{quoted(f'gone_{name}')} <=> {quoted(name)}" for name in rows.columns)
+        same = " AND ".join(f"{quoted(own(f'gone_{name}'))} <=> {quoted(name)}" for name in rows.columns)
         try:
             self.clear(f"EXISTS (SELECT 1 FROM {view} WHERE {same})")
         finally:

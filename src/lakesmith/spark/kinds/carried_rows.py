@@ -19,22 +19,23 @@ from lakesmith import limits
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.batch.quarantine import REASONS, ROW, ROW_TYPES, as_json
 from lakesmith.spark.frames.exact_json import types_of
+from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.frames.row_counts import NUMBER_IN_TASK, RowCounts
 from lakesmith.spark.read.request import PROVENANCE, RAW
 
-_CARRIED, _FILES = "carried", "files"
+_CARRIED, _FILES, _NUMBER = map(own, ("carried_row", "files", "bad_number"))
 
 
 def with_carried(rows: DataFrame, columns: Sequence[str], files: Sequence[FileIdentity]) -> DataFrame:
     """Returns ``rows`` with a column of what quarantine keeps; null for good rows and excess ones."""
     # The number is computed for bad rows only, so it counts them: Spark evaluates an IF's branch where it is
     # needed.
-    numbered = rows.selectExpr("*", f"IF(size({REASONS}) > 0, {NUMBER_IN_TASK}, NULL) AS _bad_number")
+    numbered = rows.selectExpr("*", f"IF(size({REASONS}) > 0, {NUMBER_IN_TASK}, NULL) AS {_NUMBER}")
     most = _most_bytes(rows.sparkSession) // _row_bytes(columns) // _tasks(rows.sparkSession, files)
     whole = f"IF({RAW} IS NULL, {as_json(rows, columns)}, NULL) AS {ROW}"
     kept = ", ".join((REASONS, *PROVENANCE, RAW, whole))
-    carried = numbered.selectExpr("*", f"IF(_bad_number < {most}, struct({kept}), NULL) AS {_CARRIED}")
-    return carried.drop("_bad_number")
+    carried = numbered.selectExpr("*", f"IF({_NUMBER} < {most}, struct({kept}), NULL) AS {_CARRIED}")
+    return carried.drop(_NUMBER)
 
 
 def carried_rows(columns: Sequence[str]) -> list[SparkColumn]:

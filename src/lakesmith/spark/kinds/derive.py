@@ -17,7 +17,7 @@ from lakesmith.plan.losses import gone_columns, lost_columns, lost_values, waits
 from lakesmith.plan.settings import changed_settings
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.plan.watermarks import ahead_in_words
-from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinition, is_taken
+from lakesmith.project.definitions import VALIDITY_COLUMNS, Column, TableDefinition
 from lakesmith.project.table_parts import partition_field
 from lakesmith.project.windows import Marks, latest_time, with_windows
 from lakesmith.quoting import quoted
@@ -35,6 +35,7 @@ from lakesmith.spark.iceberg.ddl import (
     widen_table,
 )
 from lakesmith.spark.iceberg.snapshots import read_version
+from lakesmith.spark.kinds.require_names import require_free_names
 from lakesmith.spark.query.table_query import QueryRows, Retyped, query_rows, read_range
 from lakesmith.spark.refresh.by_keys import refresh_keys
 from lakesmith.spark.validation.validity_periods import as_rows
@@ -106,7 +107,9 @@ def _rows(count: int) -> str:
 
 def _as_stored(table: TableDefinition, rows: QueryRows) -> QueryRows:
     """Rows with all columns of the table, also those that it adds to its query's."""
-    require_free_names(table, rows.columns, table.added_columns)
+    schema: StructType = rows.frame.schema
+    types = [(name, sql_type(schema[name].dataType)) for name in rows.columns]
+    require_free_names(table, types, table.added_columns)
     return replace(rows, frame=as_rows(rows.frame, table)) if table.keeps_versions else rows
 
 
@@ -245,26 +248,6 @@ def prepare_table(batch: Batch, state: TableState | None, columns: Sequence[Colu
         batch.begin_draft(state)
     widened = widen_table(batch.spark, batch.name, state, columns)
     return [*widened, *change_settings(batch.spark, table, state)]
-
-
-def require_free_names(table: TableDefinition, names: Sequence[str], added: Sequence[str] = ()) -> None:
-    """Raises RunError LS624 if a table cannot have a column of one of these names, or ``added``."""
-    for name in names:
-        alike = [each for each in names if each.lower() == name.lower()]
-        if len(alike) > 1:
-            what = f"the columns {' and '.join(alike)}: names of columns are compared without case"
-        elif is_taken(name) or name.lower() in added:
-            what = f"a column {name}: the name is lakesmith's or Iceberg's own"
-        else:
-            continue
-        raise RunError.of(
-            "LS624",
-            f"{table.name} cannot have {what}",
-            place=table.query.place if table.query else table.place,
-            expected="a column of another name",
-            found=name,
-            hint="rename it in the query, or in the files and declare the columns to take",
-        )
 
 
 def _columns(table: TableDefinition, rows: QueryRows) -> list[Column]:

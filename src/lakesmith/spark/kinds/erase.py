@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,6 +22,7 @@ from lakesmith.spark.batch.context import Batch, Draft, live_rows, remove_left_d
 from lakesmith.spark.batch.earlier_rows import is_of
 from lakesmith.spark.batch.quarantine import COLUMNS as OF_QUARANTINE
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter, read_pinned
+from lakesmith.spark.frames.sql_text import any_of
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.validation.erased_rows import COLUMNS, hash_of, left_out
 from lakesmith.sql.erasure_filter import ErasureFilter, regex_of
@@ -152,15 +154,16 @@ def readmit(batch: Batch, _lake: Lake) -> tuple[str, Draft]:
     return table_uuid, Draft(Account(), by_row=False, sidecars={writer.kind.value: writer.pin()})
 
 
-def in_quarantine(persons: ErasureFilter) -> str:
-    """Returns SQL that is true for a person's bad rows: a value is a word of the text."""
-    return " OR ".join(f"({' AND '.join(map(_mentions, values))})" for values in persons.values)
+def in_quarantine(persons: ErasureFilter, texts: Sequence[str] = ("raw", "row")) -> str:
+    """Returns SQL that is true for a person's bad rows: a value is a word of one of the columns ``texts``."""
+    each = ((f"({_mentions(value, texts)})" for value in values) for values in persons.values)
+    return any_of(map(" AND ".join, each))
 
 
-def _mentions(value: str) -> str:
+def _mentions(value: str, texts: Sequence[str]) -> str:
     pattern = literal(rf"(?<![\p{{L}}\p{{N}}]){regex_of(value)}(?![\p{{L}}\p{{N}}])")
     # In JSON the quotes and backslashes of a text are escaped.
-    return f"(coalesce(raw, '') RLIKE {pattern} OR coalesce(row, '') RLIKE {pattern})"
+    return any_of(f"coalesce({text}, '') RLIKE {pattern}" for text in texts)
 
 
 def _clear_quarantine(batch: Batch, persons: ErasureFilter, named: _Named) -> dict[str, Pin]:

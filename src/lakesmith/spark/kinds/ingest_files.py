@@ -26,6 +26,7 @@ from lakesmith.execute.engine import Outdated
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.execute.publish import events_there, ledger_notes, unread_entries
 from lakesmith.project.definitions import ADDED_COLUMNS, Column, OnBadRow
+from lakesmith.project.spark_types import parse_type
 from lakesmith.quoting import literal, quoted, quoted_if_odd
 from lakesmith.sources.bad_files import BadFiles
 from lakesmith.sources.identity import changed_files, with_fingerprints
@@ -41,7 +42,7 @@ from lakesmith.spark.batch.earlier_rows import delete_rows_of
 from lakesmith.spark.batch.quarantine import REASONS, set_aside
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.kinds.carried_rows import carried_of, carried_rows, files_with_bad_rows, with_carried
-from lakesmith.spark.kinds.derive import prepare_table, require_free_names
+from lakesmith.spark.kinds.derive import prepare_table
 from lakesmith.spark.kinds.intake import (
     Intake,
     fewer_note,
@@ -50,6 +51,7 @@ from lakesmith.spark.kinds.intake import (
     require_same_topics,
     slice_notes,
 )
+from lakesmith.spark.kinds.require_names import require_free_names
 from lakesmith.spark.kinds.unreadable_files import naming_bad_files, require_all_rows
 from lakesmith.spark.kinds.value_notes import check_types, rounded_counts, rounded_note
 from lakesmith.spark.read.records import where_last
@@ -80,9 +82,8 @@ def _ingest_files(batch: Batch, lake: Lake) -> tuple[str, Draft]:
     batch.say(f"reading {batch.step.reason}")
     intake = open_intake(batch)
     files = _fingerprinted(batch)
-    require_free_names(
-        batch.step.table, [column.name for column in intake.plan.columns], tuple(ADDED_COLUMNS)
-    )
+    types = [(column.name, parse_type(column.type or "string")) for column in intake.plan.columns]
+    require_free_names(batch.step.table, types, tuple(ADDED_COLUMNS))
     # Looked up again: reading the files' columns may have taken long.
     warnings = [
         *intake.plan.notes,

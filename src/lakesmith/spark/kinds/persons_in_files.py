@@ -76,9 +76,8 @@ def _look(batch: Batch, intake: FileIntake, persons: ErasureFilter, found: InFil
 
 def _counted(rows: DataFrame, persons: ErasureFilter, names: frozenset[str]) -> dict[str, tuple[int, int]]:
     good = persons.condition() if persons.within(names) else "false"
-    bad = in_quarantine(persons)
+    bad = in_quarantine(persons, (RAW,))
     theirs = f"IF(size({REASONS}) = 0, coalesce({good}, false), {bad})"
-    checked = rows.withColumn("raw", F.col(RAW)).withColumn("row", F.lit(None).cast("string"))
-    each = checked.selectExpr(SOURCE_FILE, f"{theirs} AS theirs").groupBy(SOURCE_FILE)
+    each = rows.selectExpr(SOURCE_FILE, f"{theirs} AS theirs").groupBy(SOURCE_FILE)
     counted = each.agg(F.count_if("theirs"), F.count(F.lit(1))).collect()
     return {str(row[0]): (int(row[1]), int(row[2])) for row in counted}

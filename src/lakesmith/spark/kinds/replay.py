@@ -27,6 +27,7 @@ from lakesmith.sources.columns.types import known_columns
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.quarantine import COLUMNS, REASONS, miscounted
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
+from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.kinds.derive import prepare_table
@@ -36,9 +37,9 @@ from lakesmith.spark.kinds.value_notes import rounded_counts, rounded_note
 from lakesmith.spark.read.request import SOURCE_POSITION
 from lakesmith.spark.validation.rules import checks_of, rule_counts
 
-_POSITION: Final = "_lakesmith_position"
-_AT: Final = "_lakesmith_arrived_at"
-_NUMBER: Final = "_lakesmith_arrived_by"
+_POSITION: Final = own("position")
+_AT: Final = own("arrived_at")
+_NUMBER: Final = own("arrived_by")
 
 
 def replay(batch: Batch, lake: Lake) -> tuple[str, Draft]:

@@ -30,6 +30,7 @@ from lakesmith.sources.formats.registry import ColumnsIn, landing_format
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of, is_damaged, parse_types, read_json, restored
+from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.read.files import SparkRecords, no_rows, read_files, read_typed, request_of
 from lakesmith.spark.read.kafka import put_together
 from lakesmith.spark.read.records import VALUE
@@ -41,7 +42,7 @@ from lakesmith.spark.read.request import (
     file_type,
 )
 
-ID: Final = "_id"
+ID: Final = own("id")
 """The number of a row of the quarantine during the batch."""
 
 _SOURCE: Final = "_source"
