@@ -49,6 +49,7 @@ _TAKEN_COLUMNS: Final = frozenset(
         "_raw",
         "_raw_columns",
         "_raw_types",
+        "_rounded",
     }
 )
 """Reserved names: Iceberg's metadata columns (its spec: reserved field ids), and columns that batches add."""

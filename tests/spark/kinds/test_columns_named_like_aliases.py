@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,13 @@ from nested import json_lines
 from out_of_quarantine import replay
 from words_of_source import words_of_source
 
-from lakesmith.project.definitions import ADDED_COLUMNS, is_taken
+from lakesmith.project.definitions import ADDED_COLUMNS, TableName, is_taken
 from lakesmith.project.free_names import is_own
 from lakesmith.quoting import quoted
+from lakesmith.sources.model import FileIdentity
+from lakesmith.spark.diff import Span, difference
+from lakesmith.spark.kinds.persons_in_files import persons_in_files
+from lakesmith.sql.erasure_filter import ErasureFilter
 
 WORDS = [word for word in words_of_source() if not is_own(word)]
 COLUMNS = [word for word in WORDS if not is_taken(word) and word not in ADDED_COLUMNS and word != "id"]
@@ -162,3 +167,36 @@ def test_names_of_lakesmith_s_own_are_refused_wherever_a_user_writes_them(make_s
         ("LS624", "bronze.a cannot have a column _lakesmith_bad: the name is lakesmith's or Iceberg's own"),
         ("LS624", "bronze.b cannot have a field _Lakesmith_bad in the column o: the name is lakesmith's own"),
     ]
+
+
+def test_people_are_found_in_files_by_columns_called_raw_and_row(make_shop: MakeShop) -> None:
+    """``raw`` and ``row`` are columns of the quarantine, too."""
+    columns = "columns: {id: bigint, raw: string, row: string}\n"
+    shop = make_shop(
+        {"tables/bronze/t.yaml": "source:\n  files: {path: landing/t/, format: csv}\n" + columns}
+    )
+    shop.take("landing/t/1.csv", "id,raw,row\n1,ada,x\n2,bo,ada\nno,cy,ada\n3,dee,y\n")
+    definition = shop.load()[0].table(TableName("bronze", "t"))
+    (file,) = Path(shop.root / "landing/t").iterdir()
+    name = "landing/t/1.csv"
+    identity = FileIdentity(name, file.stat().st_size, file.stat().st_mtime_ns)
+    for column, count in (("raw", 2), ("row", 2)):
+        persons = ErasureFilter((column,), (("ada",),))
+        listed = [(definition.sources[0], (identity,))]
+        found = persons_in_files(shop.handle, shop.lake(), definition, listed, persons)
+        assert (found.records, found.unread) == ({name: (count, 4)}, []), column
+
+
+def test_differences_of_a_table_with_a_column_called_change(make_shop: MakeShop) -> None:
+    shop = make_shop({
+        "tables/bronze/t.yaml": "source:\n  files: {path: landing/t/, format: csv}\n"
+        "columns: {id: bigint, _change: string, w: bigint, c: bigint}\n",
+    })  # fmt: skip
+    shop.take("landing/t/1.csv", "id,_change,w,c\n1,insert,1,1\n")
+    before = shop.state("bronze.t").refs["main"]
+    shop.take("landing/t/2.csv", "id,_change,w,c\n2,delete,2,2\n")
+    span = Span(TableName("bronze", "t"), before, shop.state("bronze.t").refs["main"], ("id",))
+    with difference(shop.handle, span, ()) as found:
+        assert [(row[0], row.id, row._change, row.w) for row in found.rows.collect()] == [
+            ("inserted", 2, "delete", 2)
+        ]

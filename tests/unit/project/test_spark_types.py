@@ -5,11 +5,11 @@ import doctest
 import pytest
 
 from lakesmith.catalog.metadata import spark_type
-from lakesmith.project import declaring, spark_types, table_parts
+from lakesmith.project import declaring, free_names, spark_types, table_parts
 from lakesmith.project.spark_types import TypeProblem, normal_type
 
 
-@pytest.mark.parametrize("module", [spark_types, table_parts, declaring])
+@pytest.mark.parametrize("module", [spark_types, table_parts, declaring, free_names])
 def test_examples_in_the_documentation(module: object) -> None:
     found = doctest.testmod(module)  # type: ignore[arg-type]
 

@@ -18,7 +18,6 @@ from lakesmith.sources.columns.fields import FieldPath
 from lakesmith.sources.columns.names import Spellings
 from lakesmith.sources.columns.reading import ReadGroup, SourceRead
 from lakesmith.sources.file_types import loaded_as, read_as
-from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.frames.sql_text import any_of, case, in_regex, not_null, sql_type
 from lakesmith.spark.read.exact_text import TextFormats
 
@@ -30,7 +29,7 @@ SOURCE_POSITION = "_source_position"
 SOURCE_MODIFIED_AT = "_source_modified_at"
 RAW = "_raw"
 REASONS = "_reasons"
-ROUNDED = own("rounded")
+ROUNDED = "_rounded"
 """The column that names the columns of a row whose values were rounded; NULL for most rows."""
 PROVENANCE = (SOURCE_FILE, SOURCE_POSITION, SOURCE_MODIFIED_AT)
 
