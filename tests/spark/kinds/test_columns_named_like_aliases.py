@@ -43,7 +43,7 @@ delete_when: "`count` = 13"
 rules: |
   Rules = [ ColumnValues "k0" < 800 ]
 """
-KEYS = {f"by_{part}": COLUMNS[part::8] for part in range(8)}
+KEYS = {f"by_{part}": COLUMNS[part::4] for part in range(4)}
 TABLES = {
     "tables/silver/now.yaml": KEYED.replace("KEYS", "id"),
     "tables/silver/versions.yaml": KEYED.replace("KEYS", "id") + "history: type2\n",
@@ -100,6 +100,7 @@ def expected(rows: list[dict[str, Any]], *columns: str) -> list[dict[str, Any]]:
     return sorted(({name: each[name] for name in ("id", *columns)} for each in rows), key=lambda it: it["id"])
 
 
+@pytest.mark.in_turn(of=3)
 @pytest.mark.parametrize("format_", ["json", "parquet"])
 def test_every_name_of_the_source_may_be_a_column_and_a_field(make_shop: MakeShop, format_: str) -> None:
     shop = make_shop({"tables/bronze/t.yaml": BRONZE.replace("FORMAT", format_), **TABLES})
@@ -123,7 +124,6 @@ def test_every_name_of_the_source_may_be_a_column_and_a_field(make_shop: MakeSho
     replay(shop, table="bronze.t")
     shop.must_run()
     assert stored(shop, "silver.now", *COLUMNS) == expected([*NOW, FIRST[3]], *COLUMNS)
-    shop.must_verify(*VERIFIED)
 
 
 @pytest.mark.parametrize("word", ["bad", "v", "r", "_bad"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from operator import and_
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
@@ -38,12 +40,20 @@ def equal_in(
 ) -> SparkColumn:
     """Returns whether two aliased rows are equal in these columns; False if unknown. ``with_signs``: 0.0 is
     not -0.0."""
-    equal = F.lit(True)
+    equal = []
     for name, kind in kinds.items():
         leaf = with_sign if with_signs and has_fractions(kind) else None
         one, other = (comparable(F.col(f"{side}.{quoted(name)}"), kind, leaf) for side in (left, right))
-        equal &= one.eqNullSafe(other) if has_equality(kind) else F.lit(False)
-    return equal
+        equal.append(one.eqNullSafe(other) if has_equality(kind) else F.lit(False))
+    return all_true(equal)
+
+
+def all_true(tests: Iterable[SparkColumn]) -> SparkColumn:
+    """Returns the tests joined with AND, in pairs: a chain of some 250 would be too deep for Spark's stack."""
+    found = list(tests) or [F.lit(True)]
+    while len(found) > 1:
+        found = [reduce(and_, found[at : at + 2]) for at in range(0, len(found), 2)]
+    return found[0]
 
 
 def has_equality(kind: DataType) -> bool:

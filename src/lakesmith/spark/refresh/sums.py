@@ -18,6 +18,7 @@ from pyspark.sql.types import DataType, DecimalType
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.catalyst.summable import Adding, Role
+from lakesmith.spark.frames.comparable import all_true
 from lakesmith.spark.frames.row_counts import Kept, RowCounts
 from lakesmith.spark.iceberg.snapshots import column_types, in_types, read_version
 from lakesmith.spark.query.table_query import at_occurrences, rows_over
@@ -213,7 +214,7 @@ def _absent(sums: Sums) -> dict[str, SparkColumn]:
 
 def _is_same(sums: Sums) -> SparkColumn:
     same = (F.col(quoted(name)).eqNullSafe(_value(_WAS, name)) for name in sums.values)
-    return reduce(lambda one, other: one & other, same, F.col(_has(_WAS)) == 1)
+    return all_true([F.col(_has(_WAS)) == 1, *same])
 
 
 def _row_goes(sums: Sums) -> SparkColumn:
@@ -287,9 +288,7 @@ def _is_certain(sums: Sums) -> SparkColumn:
     went, was = F.col(_has(_WENT)), F.col(_has(_WAS))
     was_there = (was == 1) | ((went == 0) & (was == 0))
     each = [_is_known(name, sums) for name in sums.columns]
-    known = reduce(
-        lambda one, other: one & other, (known for known in each if known is not None), F.lit(True)
-    )
+    known = all_true(known for known in each if known is not None)
     # The values of a removed group do not matter.
     return was_there & F.coalesce(~F.col(_EXISTS) | (F.col(_EXISTS) & known), F.lit(False))
 

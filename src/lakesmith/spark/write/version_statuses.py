@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
@@ -15,7 +14,7 @@ from lakesmith.project.definitions import IS_CURRENT, VALID_FROM, VALID_TO, VALI
 from lakesmith.quoting import quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.sidecar import read_tombstones
-from lakesmith.spark.frames.comparable import equal_in
+from lakesmith.spark.frames.comparable import all_true, equal_in
 from lakesmith.spark.frames.row_counts import Kept
 from lakesmith.spark.iceberg.snapshots import column_types, read_version
 from lakesmith.spark.validation.key_versions import Validated, same_key
@@ -143,7 +142,7 @@ def without(frame: DataFrame, keys: DataFrame | None, table: TableDefinition) ->
 def same_version(left: str, right: str, names: Sequence[str], table: TableDefinition) -> SparkColumn:
     """The join condition of two frames by key and, null-safe, the columns ``names``."""
     pairs = [F.col(f"{left}.{quoted(name)}").eqNullSafe(F.col(f"{right}.{quoted(name)}")) for name in names]
-    return reduce(lambda one, other: one & other, pairs, same_key(left, right, table))
+    return all_true([same_key(left, right, table), *pairs])
 
 
 def _order(alias: str, table: TableDefinition) -> SparkColumn:
