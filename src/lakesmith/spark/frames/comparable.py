@@ -49,7 +49,7 @@ def equal_in(
 
 
 def all_true(tests: Iterable[SparkColumn]) -> SparkColumn:
-    """Returns the tests joined with AND, in pairs: a chain of some 250 would be too deep for Spark's stack."""
+    """Returns the tests joined with AND, in pairs: a chain of some 250 is too deep for Spark's stack."""
     found = list(tests) or [F.lit(True)]
     while len(found) > 1:
         found = [reduce(and_, found[at : at + 2]) for at in range(0, len(found), 2)]
