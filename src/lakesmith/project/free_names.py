@@ -8,18 +8,16 @@ field ``level`` of a column ``log`` are one to it, as are a column ``tags.elemen
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from lakesmith.project.spark_types import SqlType
-from lakesmith.quoting import quoted_if_odd
+from lakesmith.quoting import OWN_PREFIX, quoted_if_odd
 
 Path = tuple[str, ...]
-_OWN_PREFIX: Final = "_lakesmith_"
 
 
 def is_own(name: str) -> bool:
     """Returns whether a name is kept for lakesmith's own columns and fields, in any case."""
-    return name.lower().startswith(_OWN_PREFIX)
+    return name.lower().startswith(OWN_PREFIX)
 
 
 def own_fields(columns: Iterable[tuple[str, SqlType]]) -> list[Path]:

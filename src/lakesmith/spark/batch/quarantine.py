@@ -13,12 +13,11 @@ from lakesmith.catalog.record import Pin
 from lakesmith.errors import RunError
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column
-from lakesmith.quoting import quoted
+from lakesmith.quoting import own, quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.earlier_rows import is_of, require_none_of
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
 from lakesmith.spark.frames.exact_json import exact_json, types_of
-from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.read.kafka import kept_apart
 
 REASONS: Final = "_reasons"

@@ -19,10 +19,9 @@ from lakesmith.plan.format_version import format_properties
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import Column, TableName
 from lakesmith.project.spark_types import parse_type
-from lakesmith.quoting import quoted
+from lakesmith.quoting import own, quoted
 from lakesmith.sources.columns.types import stored_type
 from lakesmith.spark.batch.context import Batch, live_rows, remove_left_deletes
-from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.iceberg.ddl import conform_table, create_table, require_ours, widen_table
 from lakesmith.spark.iceberg.snapshots import read_as_it_was

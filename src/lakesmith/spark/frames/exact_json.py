@@ -14,8 +14,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
-from lakesmith.quoting import literal, quoted
-from lakesmith.spark.frames.own_names import own
+from lakesmith.quoting import literal, own, quoted
 from lakesmith.spark.frames.sql_text import any_of, options
 
 _OPTIONS: Final = (

@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakesmith import limits
+from lakesmith.quoting import own
 from lakesmith.sources.model import FileIdentity
 from lakesmith.spark.batch.quarantine import REASONS, ROW, ROW_TYPES, as_json
 from lakesmith.spark.frames.exact_json import types_of
-from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.frames.row_counts import NUMBER_IN_TASK, RowCounts
 from lakesmith.spark.read.request import PROVENANCE, RAW
 

@@ -22,12 +22,11 @@ from lakesmith.errors import UsageError
 from lakesmith.execute.lake import Lake
 from lakesmith.plan.steps import BadRows
 from lakesmith.project.definitions import Column
-from lakesmith.quoting import literal
+from lakesmith.quoting import literal, own
 from lakesmith.sources.columns.types import known_columns
 from lakesmith.spark.batch.context import Batch, Draft
 from lakesmith.spark.batch.quarantine import COLUMNS, REASONS, miscounted
 from lakesmith.spark.batch.sidecar import SidecarKind, SidecarWriter
-from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.iceberg.commits import physical
 from lakesmith.spark.kinds.derive import prepare_table

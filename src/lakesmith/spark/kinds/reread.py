@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from lakesmith.errors import SourceError
 from lakesmith.execute.lake import LEDGER_PIN, Lake
 from lakesmith.project.definitions import Column, KafkaSource, OnNewColumn, Source
+from lakesmith.quoting import own
 from lakesmith.sources.columns.names import ColumnMatch, match_columns
 from lakesmith.sources.columns.reading import (
     ReadGroup,
@@ -30,7 +31,6 @@ from lakesmith.sources.formats.registry import ColumnsIn, landing_format
 from lakesmith.sources.shape import FileShape
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.frames.exact_json import frame_of, is_damaged, parse_types, read_json, restored
-from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.read.files import SparkRecords, no_rows, read_files, read_typed, request_of
 from lakesmith.spark.read.kafka import put_together
 from lakesmith.spark.read.records import VALUE

@@ -21,14 +21,13 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from lakesmith import limits
 from lakesmith.project.definitions import OBJECT_SCHEME, CsvOptions, is_object
-from lakesmith.quoting import literal, quoted
+from lakesmith.quoting import literal, own, quoted
 from lakesmith.sources.columns.reading import ReadGroup
 from lakesmith.sources.formats.csv_records import csv_records
 from lakesmith.sources.formats.registry import landing_format
 from lakesmith.sources.formats.text import is_wide
 from lakesmith.sources.model import FileIdentity
 from lakesmith.sources.threads import map_in_threads
-from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.read.in_python import Split, ToRecords, in_python
 from lakesmith.spark.read.request import (
     PROVENANCE,

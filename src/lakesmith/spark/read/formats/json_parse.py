@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakesmith.project.spark_types import SqlType, composed, parse_type, precision_and_scale
-from lakesmith.quoting import literal, quoted
+from lakesmith.quoting import literal, own, quoted
 from lakesmith.sources.columns.fields import FieldPath, dotted
-from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.frames.sql_text import any_of, case, options
 from lakesmith.spark.read.exact_nested import STRINGS_IN_IT, Place, anywhere, reading_type, without_strings
 from lakesmith.spark.read.exact_text import TextFormats

@@ -29,9 +29,8 @@ from pyspark.sql.types import (
 from lakesmith import limits
 from lakesmith.project.definitions import Column
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType
-from lakesmith.quoting import alike, literal, quoted
+from lakesmith.quoting import alike, literal, own, quoted
 from lakesmith.sources.columns.fields import FieldPath
-from lakesmith.spark.frames.own_names import own
 from lakesmith.spark.frames.sql_text import sql_type
 from lakesmith.spark.read.exact_text import TextFormats
 from lakesmith.spark.read.formats.json_lines import json_sample
