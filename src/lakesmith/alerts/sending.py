@@ -153,7 +153,7 @@ def _in_words(said: Sequence[str], parts: Sequence[str]) -> str:
 
 
 def _keep_silent() -> None:
-    """Keeps Python from printing what apprise logs: the problem has it. Programs have handlers of their own."""
+    """Keeps Python from printing what apprise logs: the problem has it. Programs have their own handlers."""
     log = logging.getLogger("apprise")
     if not any(isinstance(each, logging.NullHandler) for each in log.handlers):
         log.addHandler(logging.NullHandler())

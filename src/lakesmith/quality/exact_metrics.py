@@ -1,7 +1,7 @@
-"""Metrics of whole numbers and decimals without rounding: sums as decimals in Spark SQL, the rest as fractions.
+"""Metrics of whole numbers and decimals without rounding: sums as decimals in SQL, the rest as fractions.
 
 Sums of doubles depend on their order, and 0.10 + 0.20 is not 0.30 among them. A column is summed as a decimal
-if its type has whole numbers or decimals, or texts. If a value does not fit, or a sum does not, there is no exact
+if its type has whole numbers or decimals, or texts. If a value or a sum does not fit, there is no exact
 metric, and the one of doubles counts.
 """
 
@@ -45,7 +45,7 @@ def _scale(kind: str) -> int | None:
 
 
 def _as_decimal(column: Column, digits: int) -> str | None:
-    """Returns a column as decimals of so many digits, as SQL: NULL if a value does not fit; None if none can."""
+    """Returns SQL of a column as decimals of so many digits, NULL for a value that does not fit, or None."""
     name, kind = column
     scale = _scale(kind)
     if scale is None or scale > digits:
@@ -55,8 +55,8 @@ def _as_decimal(column: Column, digits: int) -> str | None:
 
 
 def exact_sums(columns: Sequence[Column], rows: str, degree: int) -> dict[str, str]:
-    """Returns aggregates: the sums of columns and, for a ``degree`` of 2, of products of two, over ``rows`` in
-    which all are numbers; empty for a ``degree`` of 0, or if their types are not exact."""
+    """Returns aggregates: the sums of columns and, for a ``degree`` of 2, of products of two, over ``rows``
+    in which all are numbers; empty for a ``degree`` of 0, or if their types are not exact."""
     values = [_as_decimal(column, _WIDEST if degree == 1 else _FACTOR) for column in columns]
     known = [value for value in values if value is not None]
     if not degree or len(known) < len(columns):

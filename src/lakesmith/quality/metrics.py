@@ -163,7 +163,7 @@ def aggregates(check: Check, now: float, kinds: Mapping[str, str] = MappingProxy
 
 
 def _correlation(values: Sequence[str], rows: str) -> str:
-    """Returns Pearson's correlation of two doubles. Spark's own, corr, divides by zero if one never changes."""
+    """Returns Pearson's correlation of two doubles. Spark's corr divides by zero if one never changes."""
     one, other = values
     pairs = f"FILTER (WHERE {rows} AND {one} IS NOT NULL AND {other} IS NOT NULL)"
     away = " * ".join(f"stddev_pop({each}) {pairs}" for each in values)

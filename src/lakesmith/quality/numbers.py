@@ -12,7 +12,7 @@ Number = Fraction | float
 """What a rule measures: exact, or a double if the table's values or the metric are ones."""
 
 DOUBLE_DIGITS: Final = 15
-"""Any number of so many digits is told from others by its double."""
+"""Two numbers of so many digits have two doubles."""
 _DIGITS: Final = (6, 9, 12, 15, 17, 40)
 """How many digits of a number are shown: the fewest that show what it is compared for."""
 _MOST_WHOLE: Final = 21
@@ -48,8 +48,8 @@ def root(square: Fraction) -> Number:
 def compared(value: Number, text: str) -> tuple[Number, Number]:
     """Returns a metric and a number of a rule as they are compared.
 
-    Doubles are compared as doubles. So are numbers that no decimal is, such as 1/3, beside one with the digits
-    of a double: that is how a metric is recorded.
+    Doubles are compared as doubles. So are numbers that no decimal is, such as 1/3, beside one with the
+    digits of a double: that is how a metric is recorded.
     """
     other = Fraction(text)
     digits = len(Decimal(text).normalize().as_tuple().digits)
@@ -67,7 +67,7 @@ def _is_decimal(value: Fraction) -> bool:
 
 
 def in_words(value: Number, meets: Callable[[Number], bool], times: int = 1) -> str:
-    """Returns ``times`` a number for people, in the digits that show whether the number ``meets`` something."""
+    """Returns ``times`` a number for people, in digits that show whether the number ``meets`` something."""
     as_it_is, text = meets(value), ""
     exact = Fraction(repr(value)) if isinstance(value, float) else value
     for text in _texts(exact * times):

@@ -1,4 +1,4 @@
-"""Reads a Parquet file to its end, before Spark does: its pages, their checksums, and how many rows they hold.
+"""Reads a Parquet file to its end before Spark does: its pages, their checksums, how many rows they hold.
 
 Spark's reader takes much that other readers refuse: pages with a wrong checksum, levels that contradict
 themselves, a dictionary that is not there. PyArrow's does not, and takes a few percent of the time that Spark
@@ -101,7 +101,7 @@ def check_counts(footer: Any) -> int:
 
 
 def _read_group(opened: ParquetFile, number: int) -> bool:
-    """Reads a row group to its end. Returns whether it has an encoding that only Spark's reader of rows has."""
+    """Reads a row group to its end. Returns whether it has an encoding of Spark's reader of rows alone."""
     import pyarrow as pa
 
     promised = opened.metadata.row_group(number).num_rows

@@ -140,7 +140,7 @@ def explain_in_session(
     """Returns an error with the root cause of what Spark failed with; None for an exception that Spark has no
     part in.
 
-    ``has_ended``: whether the JVM's process has ended: then whatever fails in it fails for that (LS604, LS602).
+    ``has_ended``: the JVM's process has ended, which is why anything fails in it (LS604, LS602).
     """
     if not has_ended and not isinstance(exc, Py4JError | PySparkException) and not passed_gateway(exc):
         return None

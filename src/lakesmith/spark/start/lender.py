@@ -47,8 +47,9 @@ class Lender:
     """Lends what ``session`` returns; it returns None while there is no JVM. A context manager.
 
     A JVM that does not answer for ``silence`` seconds, though its process is there, is killed: nothing that
-    is done in it ends any more. ``is_starting``: whether there will be one shortly, which a command should wait for. ``patience``: seconds
-    that its end waits for commands that still use the JVM. ``notice`` receives lines for a person.
+    is done in it ends any more. ``is_starting``: whether there will be one shortly, which a command should
+    wait for. ``patience``: seconds that its end waits for commands that still use the JVM. ``notice`` receives
+    lines for a person.
     """
 
     path: Path
