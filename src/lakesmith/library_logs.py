@@ -25,7 +25,8 @@ _make_before: list[Any] = []
 
 
 class _WithoutSecrets(logging.StreamHandler[Any]):
-    """Prints records to the standard error, as Python does if there is no handler."""
+    """Prints records to the standard error, as Python does if there is no handler. What Py4J logs of a dead
+    JVM is raised as well, and explained."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,6 +37,8 @@ class _WithoutSecrets(logging.StreamHandler[Any]):
         return redacted(super().format(record), _hidden)
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.name.partition(".")[0] == "py4j":
+            return
         # The stream of now: programs, and tests, put others in its place.
         self.stream = sys.stderr
         super().emit(record)
@@ -52,6 +55,10 @@ def hide(secrets: Iterable[str]) -> None:
 def in_own_program() -> None:
     """Makes warnings, and exceptions that end a thread, records as well: nothing prints them as they are."""
     hide(())
+    root = logging.getLogger()
+    if not root.handlers:
+        # Else the first library that logs by the root's own functions gets a handler that hides nothing.
+        root.addHandler(_WithoutSecrets())
     logging.captureWarnings(True)
     threading.excepthook = _log_exception
 

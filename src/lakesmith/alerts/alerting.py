@@ -13,6 +13,7 @@ from typing import Final
 
 from lakesmith.alerts.decide import Firings, Message, after_sending, claimed, messages, noted
 from lakesmith.alerts.findings import (
+    CHECK,
     Seen,
     seen_held_back,
     seen_in_check,
@@ -99,7 +100,7 @@ def after_check(
 
     def look() -> Seen:
         if isinstance(outcome, LakesmithError):
-            return seen_in_error(outcome)
+            return seen_in_error(outcome, CHECK)
         return seen_in_check(outcome, project.tables)
 
     alert(project, look, _unsent(notice))

@@ -20,6 +20,8 @@ _MEASURED: Final = "LS805"
 """The problem of a batch whose table rules were all measured."""
 
 
+CHECK: Final = "check"
+"""The subject of a check that could not be done."""
 NOT_CHECKED: Final = "(all)"
 """The subject of a table whose rules could not be checked."""
 
@@ -54,19 +56,20 @@ def seen_in_run(result: RunResult) -> Seen:
     return Seen(tuple(findings), frozenset(looked))
 
 
-def seen_in_error(error: LakesmithError) -> Seen:
-    """Returns the finding of a run that raised an error before it could do anything."""
+def seen_in_error(error: LakesmithError, of: str = "") -> Seen:
+    """Returns the finding of a run that raised an error before it could do anything; ``of`` a check:
+    ``CHECK``, which is over when a check works."""
     if isinstance(error, LockedError | RunStopped) or not error.problems:
         return Seen()
-    finding = of_problem(Kind.RUN, None, error.problems[0])
-    return Seen((finding,), frozenset({(Kind.RUN, None, "")}))
+    finding = replace(of_problem(Kind.RUN, None, error.problems[0]), subject=of)
+    return Seen((finding,), frozenset({(Kind.RUN, None, of)}))
 
 
 def seen_in_check(results: Iterable[TableResult], tables: Iterable[TableDefinition]) -> Seen:
     """Returns the findings of a check of published rows."""
     declared = {str(table.name): table for table in tables}
     findings: list[Finding] = []
-    looked: set[About] = set()
+    looked: set[About] = {(Kind.RUN, None, CHECK)}
     for each in results:
         findings += _not_met(each, declared[each.table])
         findings += (

@@ -221,12 +221,12 @@ class Access:
         except LakesmithError:
             raise
         except Exception as error:
-            if self._handle is None:
+            if (session := self._handle) is None:
                 raise
             from lakesmith.spark.jvm.failures import explain_in_session
 
             secrets = self.project.secrets if self.project else ()
-            found = explain_in_session(error, self._handle.log_path, self.lost_spark, secrets)
+            found = explain_in_session(error, session.log_path, session.is_alive, secrets)
             if found is None:
                 raise
             raise found from error

@@ -86,7 +86,7 @@ def _circumstance(error: BaseException) -> Circumstance | None:
         return _BUSY
     if isinstance(error, MemoryError) or number in _TOO_LITTLE or _NO_THREAD in str(error):
         return _NO_MEMORY
-    if passed_gateway(error) and (
+    if passed(error, "py4j") and (
         isinstance(error, ConnectionError) or type(error).__module__ == "py4j.protocol"
     ):
         return _JVM_DIED
@@ -95,10 +95,11 @@ def _circumstance(error: BaseException) -> Circumstance | None:
     return _FAILED if of_disk or isinstance(error, OSError) else None
 
 
-def passed_gateway(error: BaseException) -> bool:
-    """Returns whether an exception was raised where Python talks to the JVM."""
+def passed(error: BaseException, *packages: str) -> bool:
+    """Returns whether an exception was raised in one of these packages, or passed one. The JVM is talked to
+    in py4j."""
     frames = traceback.walk_tb(error.__traceback__)
-    return any(Path(frame.f_code.co_filename).parent.name == "py4j" for frame, _ in frames)
+    return any(not {*packages}.isdisjoint(Path(frame.f_code.co_filename).parts) for frame, _ in frames)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -1,4 +1,4 @@
-"""The lake that ``up`` works in: opened when it is needed, and again, with another Spark, if Spark was lost."""
+"""The lake that ``up`` works in: opened when it is needed, and again when its Spark was lost."""
 
 from __future__ import annotations
 

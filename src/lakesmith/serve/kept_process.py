@@ -22,6 +22,8 @@ _SETTLED_SECONDS: Final = 10.0
 """Seconds; a process that ended sooner is replaced after a pause, which doubles each time."""
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 30.0
+_ZONE: Final = os.environ.get("TZ")
+"""The time zone that this process was started with."""
 _WAITING_CONNECTIONS: Final = 2048
 
 
@@ -148,9 +150,15 @@ class KeptProcess:
                 return None
             # Ctrl-C is for this process, which ends the other one after its last batch.
             self._process = subprocess.Popen(
-                command, start_new_session=True, pass_fds=files, stdout=subprocess.PIPE
+                command, start_new_session=True, pass_fds=files, stdout=subprocess.PIPE, env=_environment()
             )
             return self._process
+
+
+def _environment() -> dict[str, str]:
+    """Returns the environment of a process. While rows are read, the time zone of this one is another."""
+    own = {name: value for name, value in os.environ.items() if name != "TZ"}
+    return own if _ZONE is None else {**own, "TZ": _ZONE}
 
 
 def lines_of(file: int, silence: float | None) -> Iterator[bytes | None]:

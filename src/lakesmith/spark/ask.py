@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 
 from lakesmith.catalog.local import Elsewhere
 from lakesmith.catalog.protocol import CATALOG_NAME
-from lakesmith.errors import RunError, UsageError
+from lakesmith.errors import LakesmithError, UsageError
 from lakesmith.project.definitions import TableName
 from lakesmith.quoting import literal, quoted
 from lakesmith.spark.catalyst.parsed import Objection, Reach, objection
@@ -34,7 +34,7 @@ from lakesmith.spark.frames.python_time import utc_in_python
 from lakesmith.spark.iceberg.commits import has_own_names, physical
 from lakesmith.spark.iceberg.others import meet
 from lakesmith.spark.iceberg.snapshots import as_published
-from lakesmith.spark.jvm.failures import FAILURES, explain_failure, is_interrupt
+from lakesmith.spark.jvm.failures import explain_failure, explain_in_session, is_interrupt
 from lakesmith.spark.query.log_functions import provide
 from lakesmith.spark.read.exact_times import out_of_range
 from lakesmith.spark.start.session import SessionHandle
@@ -154,10 +154,15 @@ def _root_cause_told(session: SessionHandle, secrets: Sequence[str]) -> Iterator
     except (ParseException, AnalysisException) as error:
         said = explain_failure(error, None, secrets).what.removeprefix("Spark failed: ")
         raise UsageError.of("LS244", f"the query is not right: {said}") from error
-    except FAILURES as error:
+    except LakesmithError:
+        raise
+    except Exception as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error
-        raise RunError(explain_failure(error, session.log_path, secrets)) from error
+        found = explain_in_session(error, session.log_path, session.is_alive, secrets)
+        if found is None:
+            raise
+        raise found from error
 
 
 def _result(frame: DataFrame, limit: int | None) -> QueryResult:

@@ -200,6 +200,7 @@ unsent = send([Letter("it", "CHANNEL_URL", Text("title", "body"))], {"CHANNEL_UR
 print(unsent["it"].problem.found)
 
 def late():
+    logging.error("of the root: %s", sys.argv[1])
     logging.getLogger("a.library").warning("Failed to parse headers (url=%s)", sys.argv[1])
     raise ValueError(f"cannot reach {sys.argv[1]}")
 
@@ -218,6 +219,10 @@ def test_no_thread_of_a_program_prints_a_secret(tmp_path: Path) -> None:
             [sys.executable, "-c", PROGRAM, url], capture_output=True, text=True, check=True, timeout=60
         )
     assert "no answer within 1 seconds" in done.stdout
-    assert "Failed to parse headers" in done.stderr and "late has ended by an exception" in done.stderr
+    assert (
+        "of the root" in done.stderr
+        and "Failed to parse headers" in done.stderr
+        and "late has ended by an exception" in done.stderr
+    )
     assert "ValueError: cannot reach" in done.stderr and "Connection error" not in done.stderr
     assert [each for each in SECRETS if each in done.stdout + done.stderr] == []

@@ -6,9 +6,9 @@ import pytest
 
 import lakesmith
 from lakesmith.alerts.decide import Firings, after_sending, messages, noted
-from lakesmith.alerts.findings import Seen, seen_in_check, seen_in_run
+from lakesmith.alerts.findings import CHECK, Seen, seen_in_check, seen_in_error, seen_in_run
 from lakesmith.catalog.record import Account, Gate, Record
-from lakesmith.errors import Problem
+from lakesmith.errors import LakesmithError, Problem
 from lakesmith.execute.events import BatchReport, RunResult
 from lakesmith.project.definitions import Project
 from lakesmith.quality.results import RuleResult, TableResult
@@ -104,6 +104,13 @@ def test_a_check_finds_rules_and_ends_what_it_found(project: Project) -> None:
     assert fires(project, failing, published(many="passed")) == {CITY: False}, "no row rule is measured"
     assert fires(project, published(many="failed"), checked(project, True, True)) == {}
     assert fires(project, failing, idle()) == {MANY: False, CITY: False}
+
+
+def test_a_check_that_could_not_be_done_is_over_when_one_works_and_ends_no_run(project: Project) -> None:
+    dead = LakesmithError(Problem("LS604", "Spark's JVM died"))
+    assert fires(project, seen_in_error(dead, CHECK)) == {CHECK: False}
+    assert fires(project, seen_in_error(dead, CHECK), checked(project, True, True)) == {}
+    assert fires(project, seen_in_error(dead), checked(project, True, True)) == {"run": False}
 
 
 def test_a_check_of_published_rows_does_not_end_a_batch_that_was_stopped(project: Project) -> None:

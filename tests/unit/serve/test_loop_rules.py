@@ -4,23 +4,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from test_loop import CHAIN, World
+from test_loop import CHAIN, DEAD, World
 
-from lakesmith.errors import Problem
+from lakesmith.errors import LakesmithError, Problem
 from lakesmith.project.definitions import Schedule
 from lakesmith.quality.results import RuleResult, TableResult
+from lakesmith.serve.retries import PARKED_AFTER
 
 STOPPED = Problem("LS805", "the rule RowCount > 0 stopped the batch of silver.b; nothing was published")
 
 
 @dataclass
 class Checking(World):
-    """A world in which a rule fails at each check."""
+    """A world in which a rule fails at each check. ``dies``: how many checks lose their Spark before."""
 
     checked: int = 0
+    dies: int = 0
 
     def check(self) -> "Checking":
         self.checked += 1
+        if self.checked <= self.dies:
+            self.lost_spark = True
+            raise LakesmithError(DEAD)
         return self
 
     @property
@@ -48,6 +53,22 @@ def test_rules_are_checked_when_their_time_comes_and_not_again_by_the_next_proce
     assert "silver.b: the rule RowCount > 9 fails: RowCount is 1" in world.said
     assert "2 rules were checked; 1 failed" in world.said
     assert world.notes[0] in world.said
+
+
+@pytest.mark.parametrize(("dies", "checked"), [(2, 3), (1000, PARKED_AFTER)])
+def test_a_check_that_loses_spark_is_repeated_and_not_for_ever(
+    world: Checking, dies: int, checked: int
+) -> None:
+    world.declared = replace(CHAIN, checks=Schedule("30 5 * * *"))
+    world.dies = dies
+    loop = world.loop()
+    world.pass_by(loop, 3600, step=1)
+    assert world.checked == checked
+    assert world.started_again == min(dies, checked)
+    assert "the rules were not checked: Spark's JVM died" in world.said
+    assert ("2 rules were checked; 1 failed" in world.said) == (dies < checked)
+    world.pass_by(loop, 86400, step=60)
+    assert world.checked > checked, "the next time comes all the same"
 
 
 def test_a_table_that_a_rule_stopped_is_tried_when_something_arrives_and_not_in_a_loop(

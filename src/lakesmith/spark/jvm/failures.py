@@ -4,7 +4,8 @@ JVM may be dead."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,13 +16,7 @@ from pyspark.errors import PySparkException
 
 from lakesmith.catalog import busy
 from lakesmith.errors import LakesmithError, Problem, RunError
-from lakesmith.execute.circumstances import (
-    DISK_FULL,
-    NOT_ALLOWED,
-    denied_access,
-    denied_space,
-    passed_gateway,
-)
+from lakesmith.execute.circumstances import DISK_FULL, NOT_ALLOWED, denied_access, denied_space, passed
 from lakesmith.redaction import redacted
 from lakesmith.sql.log_functions import ON_WORKERS
 
@@ -29,6 +24,7 @@ FAILURES = (Py4JError, PySparkException, ConnectionError)
 """What a call in Spark fails with. ConnectionError: nobody listens where the JVM did."""
 _LOST = frozenset({"LS602", "LS604"})
 """Codes of a JVM that has died."""
+_END_SECONDS = 1.0
 LOG_TAIL_BYTES = 4096
 LONGEST = 600
 
@@ -135,20 +131,32 @@ def explain_failure(exc: BaseException, log_path: Path | None, secrets: Iterable
 
 
 def explain_in_session(
-    exc: BaseException, log_path: Path, has_ended: bool, secrets: Iterable[str] = ()
+    exc: BaseException, log_path: Path, is_alive: Callable[[], bool], secrets: Iterable[str] = ()
 ) -> RunError | None:
     """Returns an error with the root cause of what Spark failed with; None for an exception that Spark has no
     part in.
 
-    ``has_ended``: the JVM's process has ended, which is why anything fails in it (LS604, LS602).
+    ``is_alive``: whether the JVM's process is there. If not, whatever fails in it fails for that (LS604,
+    LS602).
     """
-    if not has_ended and not isinstance(exc, Py4JError | PySparkException) and not passed_gateway(exc):
+    has_ended = _has_ended(is_alive, patience=_END_SECONDS if passed(exc, "pyspark", "py4j") else 0.0)
+    if not has_ended and not isinstance(exc, Py4JError | PySparkException) and not passed(exc, "py4j"):
         return None
     problem = explain_failure(exc, log_path, secrets)
     if has_ended and problem.code not in _LOST:
         code, what, hint = _dead(log_path)
         problem = replace(problem, code=code, what=what, found=problem.what, hint=hint)
     return RunError(problem)
+
+
+def _has_ended(is_alive: Callable[[], bool], patience: float) -> bool:
+    """Returns whether the JVM has ended: its connections end before its process does."""
+    until = time.monotonic() + patience
+    while is_alive():
+        if time.monotonic() >= until:
+            return False
+        time.sleep(_END_SECONDS / 20)
+    return True
 
 
 def is_loss(problems: Iterable[Problem]) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _PATIENCE_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.05
+_END_SECONDS: Final = 1.0
 _CANCEL_SECONDS: Final = 0.5
 _CANCELS: Final = 120
 """How often the jobs of a command that died are cancelled. Planning ends before that."""
@@ -48,8 +49,8 @@ class Lender:
 
     A JVM that does not answer for ``silence`` seconds, though its process is there, is killed: nothing that
     is done in it ends any more. ``is_starting``: whether there will be one shortly, which a command should
-    wait for. ``patience``: seconds that its end waits for commands that still use the JVM. ``notice`` receives
-    lines for a person.
+    wait for. ``patience``: seconds that its end waits for commands that still use the JVM. ``notice``
+    receives lines for a person.
     """
 
     path: Path
@@ -131,7 +132,7 @@ class Lender:
         is_done = False
         with suppress(OSError):
             is_done = read_line(connection) == b"done"
-        if is_done or not handle.is_alive():
+        if is_done or _has_ended(handle):
             return False
         if request["reads"]:
             return True
@@ -156,6 +157,16 @@ class Lender:
                     return
                 looks += 1
                 time.sleep(_CANCEL_SECONDS)
+
+
+def _has_ended(handle: SessionHandle) -> bool:
+    """Returns whether the JVM has ended: commands notice it before its process has."""
+    until = time.monotonic() + _END_SECONDS
+    while handle.is_alive():
+        if time.monotonic() > until:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
 
 
 def _tasks_left(handle: SessionHandle) -> int:

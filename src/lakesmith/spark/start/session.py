@@ -129,7 +129,7 @@ def _warm(settings: SessionSettings, keep: KeepWarm, parts: Mapping[str, str]) -
 
 
 def _over(found: Borrowed | str | None, settings: SessionSettings, note: str) -> SessionHandle | str | None:
-    """Returns a session over what was borrowed, or after ``note`` why it is not; None if nothing was."""
+    """A session over what was borrowed; why it was not, after ``note``; None if nothing was there."""
     if found is None or isinstance(found, str):
         return found and note + found
     try:
