@@ -67,9 +67,9 @@ class Finding:
     @property
     def about(self) -> About:
         """What has to be looked at to find that it is over. A rule that stopped a batch is over when a
-        batch goes through; one that was measured, when it is measured again."""
+        batch goes through; one that was measured, when it is measured again. A check is no run."""
         is_measured = self.kind is Kind.RULES and not self.stops
-        return (self.kind, self.table, self.subject if is_measured else "")
+        return (self.kind, self.table, self.subject if is_measured or self.kind is Kind.RUN else "")
 
     @property
     def key(self) -> str:
