@@ -57,7 +57,7 @@ def fewer_rows_in_the_row_group() -> bytes:
 
 
 def wrong_checksum(dictionary: bool = False) -> bytes:
-    """As ``datapage_v1-corrupt-checksum`` and ``rle-dict-uncompressed-corrupt-checksum``: in column ``name``."""
+    """As ``datapage_v1-corrupt-checksum``, ``rle-dict-uncompressed-corrupt-checksum``: in column ``name``."""
     data = parquet(SIX, write_page_checksum=True, use_dictionary=dictionary)
     return flipped(data, data.index(b"\x01\x00\x00\x00d") + 4)
 

@@ -1,8 +1,8 @@
 """The names that the source gives to columns, fields and variables of lambdas, found in its text.
 
 A table whose columns are called like all of them shows where such a name meets a user's. Taken are: names in
-calls such as ``.alias("n")``, module constants that are a name, keys of dictionaries, and in texts of SQL names
-behind AS, before ``->`` or a type, and those in ``named_struct``. A number in a name, as in ``s{i}``, is 0.
+calls such as ``.alias("n")``, module constants that are a name, keys of dictionaries, and in texts of SQL
+names behind AS, before ``->`` or a type, and those in ``named_struct``. A number in a name is 0 (``s{i}``).
 """
 
 import ast

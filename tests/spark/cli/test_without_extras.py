@@ -1,4 +1,4 @@
-"""A local lake needs no optional package: what is asked of buckets, brokers and mail is asked where they are."""
+"""A local lake needs no optional package: buckets, brokers and mail are asked only where they are."""
 
 import json
 import os

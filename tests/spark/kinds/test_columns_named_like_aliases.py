@@ -53,7 +53,8 @@ TABLES = {
     "tables/gold/few.yaml": 'key: ["n", "r"]\n',
     "tables/silver/now.sql": f"SELECT id, {NAMES}, nested, listed FROM bronze.t",
     "tables/silver/versions.sql": f"SELECT id, {NAMES}, nested, mapped FROM bronze.t",
-    "tables/gold/grouped.sql": f"SELECT {NAMES}, nested.bad AS nested_bad, count(*) AS quantity_ FROM silver.now GROUP BY ALL",
+    "tables/gold/grouped.sql": f"SELECT {NAMES}, nested.bad AS nested_bad, count(*) AS quantity_"
+    " FROM silver.now GROUP BY ALL",
     "tables/gold/few.sql": "SELECT `n`, `r`, count(*) AS `rows`, sum(`k`) AS `there`, max(`at`) AS `count`"
     " FROM silver.now GROUP BY `n`, `r`",
 }

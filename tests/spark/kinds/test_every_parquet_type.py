@@ -1,4 +1,4 @@
-"""Every type that Arrow, DuckDB and Spark write to Parquet, inferred and declared: the values are PyArrow's."""
+"""Every type that Arrow, DuckDB and Spark write to Parquet, inferred and declared, has PyArrow's values."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
@@ -79,7 +79,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "of version 2.4": {"version": "2.4", "compression": "zstd"},
     "without the types of Arrow": {"store_schema": False},
 }
-DUCKDB = """SELECT 'a'::enum('a','b') e, 1.25::decimal(4,2) d4, 1.25::decimal(9,2) d9, -1.25::decimal(18,2) d18,
+DUCKDB = """SELECT 'a'::enum('a','b') e, 1.25::decimal(4,2) d4, 1.25::decimal(9,2) d9,
+  -1.25::decimal(18,2) d18,
   1.25::decimal(38,2) d38, time '01:02:03.5' t, '01234567-89ab-cdef-0123-456789abcdef'::uuid u,
   2::hugeint h, 3::uhugeint uh, '101'::bit b, timetz '01:02:03+02' tz, 'a'::blob bb,
   timestamp_ns '2020-01-01 00:00:00.000001' tns, timestamp_ms '2020-01-01 00:00:00.001' tms,
@@ -89,7 +90,8 @@ DUCKDB = """SELECT 'a'::enum('a','b') e, 1.25::decimal(4,2) d4, 1.25::decimal(9,
 SPARK = """SELECT true b, 1Y i8, 2S i16, 3 i32, 4L i64, 1.5F f, 2.5D d, 1.25BD d3, 12345678901.25BD d13,
   CAST(-1.5 AS decimal(38,18)) d38, 'x' s, X'FF' y, DATE '2024-02-29' dt,
   TIMESTAMP '2024-05-06 07:08:09.123456Z' at, TIMESTAMP_NTZ '2024-05-06 07:08:09.123456' l,
-  array(1, NULL) a, map('a', array(DATE '2024-01-01')) m, named_struct('t', TIMESTAMP '1900-01-01 00:00:00Z') st"""
+  array(1, NULL) a, map('a', array(DATE '2024-01-01')) m,
+  named_struct('t', TIMESTAMP '1900-01-01 00:00:00Z') st"""
 
 
 def arrow_column(kind: pa.DataType, values: list[Any]) -> pa.Array:

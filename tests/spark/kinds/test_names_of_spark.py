@@ -1,4 +1,4 @@
-"""Columns of files that are called like Spark's hidden column: the file's come first, and rows know their file."""
+"""Columns of files that are called like Spark's hidden column: they come first, and rows know their file."""
 
 from pathlib import Path
 from typing import Any

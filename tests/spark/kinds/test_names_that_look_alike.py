@@ -129,7 +129,8 @@ def test_keys_orders_and_queries_find_a_column_however_its_name_is_composed(make
 
 
 def test_an_event_is_accepted_and_read_however_its_keys_are_composed(make_shop: MakeShop) -> None:
-    table = f"source: {{http: {{path: /x}}}}\ncolumns: {{id: bigint, {COMPOSED}: {{type: string, required: true}}}}\n"
+    columns = f"columns: {{id: bigint, {COMPOSED}: {{type: string, required: true}}}}\n"
+    table = f"source: {{http: {{path: /x}}}}\n{columns}"
     shop = make_shop({"tables/bronze/orders.yaml": table})
     reader = EventReader(shop.load()[0].table(TableName("bronze", "orders")).columns)
     body = json_lines({"id": 1, APART: "a"}, {"id": 2, COMPOSED: "b"})

@@ -106,7 +106,8 @@ def test_names_with_dots_work_wherever_a_column_is_named(make_shop: MakeShop) ->
             """,
         "tables/silver/t.sql": "SELECT `event.id`, `event.time`, `log.level`, log FROM bronze.t",
         "tables/gold/n.yaml": "key: [log.level]",
-        "tables/gold/n.sql": "SELECT `log.level`, count(*) AS `n.n` FROM silver.t WHERE is_current GROUP BY 1",
+        "tables/gold/n.sql": "SELECT `log.level`, count(*) AS `n.n` FROM silver.t"
+        " WHERE is_current GROUP BY 1",
     })  # fmt: skip
     first = [
         {"event.id": 1, "event.time": "2024-01-01T00:00:00Z", "log.level": "info", "log": {"a.b": 1}},

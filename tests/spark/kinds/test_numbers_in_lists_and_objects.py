@@ -1,4 +1,4 @@
-"""Whole numbers beside decimals keep their digits in JSON, at every depth: the oracle is Python's ``json``."""
+"""Whole numbers beside decimals keep their digits in JSON, at every depth, as in Python's ``json``."""
 
 import json
 from decimal import Decimal

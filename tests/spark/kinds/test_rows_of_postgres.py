@@ -1,4 +1,4 @@
-"""Tables read from PostgreSQL, down to silver and its history: each row is there once, as PostgreSQL has it."""
+"""Tables read from PostgreSQL, down to silver and its history: each row is there once, as it is there."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -54,7 +54,7 @@ class Desk:
         self._make_shop, self._url = make_shop, url
 
     def opened(self, type_: str, in_lake: str) -> Harness:
-        """The lake before its first run. ``type_``: the type of the key in PostgreSQL; ``in_lake``: declared."""
+        """The lake before its first run. ``type_``: the key's type in PostgreSQL; ``in_lake``: declared."""
         self.do(
             "DROP TABLE IF EXISTS tickets",
             f"CREATE TABLE tickets (id {type_} PRIMARY KEY, note text, payload json)",

@@ -126,7 +126,10 @@ def test_dates_and_microseconds_beyond_all_dates_go_to_quarantine(make_shop: Mak
 
 
 def test_a_key_twice_in_a_map_of_a_parquet_file(make_shop: MakeShop) -> None:
-    columns = "columns: {id: int, attrs: 'map<string,bigint>', codes: 'map<bigint,string>', deep: 'array<map<string,int>>'}"
+    columns = (
+        "columns: {id: int, attrs: 'map<string,bigint>', codes: 'map<bigint,string>',"
+        " deep: 'array<map<string,int>>'}"
+    )
     shop = make_shop(
         {"tables/bronze/found.yaml": table("p"), "tables/bronze/typed.yaml": table("p", columns=columns)}
     )
@@ -399,7 +402,8 @@ def test_nanoseconds_of_96_bits_are_kept_or_set_aside(make_shop: MakeShop) -> No
     assert reasons(shop, "bronze.p") == [
         [
             "at: not a timestamp: '2023-11-14 22:13:20.000000001' (it has more than six digits of a second)",
-            "many.element: not a timestamp: '1969-12-31 23:59:59.999999999' (it has more than six digits of a second)",
+            "many.element: not a timestamp: '1969-12-31 23:59:59.999999999'"
+            " (it has more than six digits of a second)",
         ]
     ]
     far = path.read_bytes()

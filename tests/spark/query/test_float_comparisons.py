@@ -1,4 +1,4 @@
-"""Filters on float columns: both zeros and NaN are found, as DuckDB finds them, whatever files' statistics say."""
+"""Filters on float columns find both zeros and NaN, as DuckDB does, whatever files' statistics say."""
 
 import math
 from itertools import product
@@ -101,7 +101,8 @@ def test_a_gold_filtered_by_zero_has_both_zeros_from_its_first_batch_to_its_rebu
     refresh_by_keys(monkeypatch)
     queries = {
         "gold.zeros": "SELECT id, x FROM bronze.orders WHERE x = 0",
-        "gold.small": "SELECT id % 10 AS d, count(*) AS n FROM bronze.orders WHERE x >= 0 AND x < 1 GROUP BY 1",
+        "gold.small": "SELECT id % 10 AS d, count(*) AS n FROM bronze.orders"
+        " WHERE x >= 0 AND x < 1 GROUP BY 1",
         "gold.large": "SELECT id FROM bronze.orders WHERE s.v > 10",
     }
     shop = make_shop({"tables/bronze/orders.yaml": ORDERS})

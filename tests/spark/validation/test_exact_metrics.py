@@ -120,7 +120,8 @@ def test_rules_on_sums_of_decimals_pass_and_say_what_they_found(make_shop: MakeS
     shop = make_shop(
         {
             "tables/bronze/b.yaml": source,
-            "tables/silver/a.yaml": f"query: SELECT id, v, w FROM bronze.b\nrules: |\n  Rules = [ {rules} ]\n",
+            "tables/silver/a.yaml": "query: SELECT id, v, w FROM bronze.b\n"
+            f"rules: |\n  Rules = [ {rules} ]\n",
         }
     )
     shop.land("landing/b/1.csv", "id,v,w\n9007199254740993,0.10,0.1\n1,0.20,0.2\n3,0.30,0.3\n")

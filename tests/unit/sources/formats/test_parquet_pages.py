@@ -1,4 +1,4 @@
-"""Parquet files that are read to their end before Spark reads them: what is refused, and what is said of it."""
+"""Parquet files that are read to their end before Spark reads them: what is refused, and the reason."""
 
 import io
 from collections.abc import Callable

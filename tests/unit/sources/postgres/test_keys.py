@@ -141,7 +141,8 @@ def test_keys_that_are_no_values_of_the_new_type_are_deleted(lake: Lake) -> None
     )
     told = lake.take()
     assert sorted(told, key=str) == [
-        ("delete", "x", None), ("delete", "y", None), ("update", 1, "a"), ("update", 2, "a"), ("update", 3, "a"),
+        ("delete", "x", None), ("delete", "y", None),
+        ("update", 1, "a"), ("update", 2, "a"), ("update", 3, "a"),
     ]  # fmt: skip
 
 
