@@ -18,7 +18,12 @@ def test_spark_is_started_anew_for_the_first_topic(tmp_path: Path, monkeypatch: 
         number = len(started)
         started.append(number)
         handle = SimpleNamespace(
-            stop=lambda: stopped.append(number), jvm_pid=number, spark=None, warm=False, leave=None
+            stop=lambda: stopped.append(number),
+            is_alive=lambda: True,
+            jvm_pid=number,
+            spark=None,
+            warm=False,
+            leave=None,
         )
         return SimpleNamespace(session=handle)
 

@@ -107,7 +107,7 @@ def test_a_second_signal_gives_up_only_what_is_under_way(shop: Path) -> None:
     up.stop()
     up.stop()
 
-    up._loop = Loop(None, None, None, None, shop)  # type: ignore[arg-type]
+    up._loop = Loop(None, None, Quiet(), None, shop)  # type: ignore[arg-type]
     up.stop()
     up._loop.is_running = True
     with pytest.raises(Abandoned):
@@ -156,7 +156,7 @@ class Quiet:
 def idle(shop: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, ...]]]:
     """An ``up`` in this process that looks at everything once alone; its runs."""
     monkeypatch.setattr(IdleLake, "runs", [])
-    up = Up(UpOptions(shop, pace=Pace(every=1e9)), Quiet(), IdleLake)
+    up = Up(UpOptions(shop, pace=Pace(every=1e9)), Quiet(), lambda _lost: IdleLake())
     thread = threading.Thread(target=up.keep)
     thread.start()
     until(lambda: IdleLake.runs)
