@@ -9,6 +9,7 @@ which has none, the text is the key; for a ``box``, ``=`` compares areas.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from lakesmith.project.definitions import PostgresSource
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from psycopg import sql
 
 _KEYS_AT_ONCE: Final = 50_000
+_MOST_REFUSED: Final = 2_000
+"""If more statements are refused, the remaining keys beside refused ones are known by their texts: the
+table has other keys now. A row that is there wins in the lake all the same."""
 _KEY: Final = "_lakesmith_key"
 _NOW: Final = "_lakesmith_now"
 _THEN: Final = "_lakesmith_then"
@@ -34,31 +38,41 @@ def same_keys(
 
     Raises NotUniqueError for a key that equals those of two rows, psycopg.Error.
     """
-    found: dict[str, str] = {}
+    search, found = _Search(connection, table), dict[str, str]()
     for begin in range(0, len(keys), _KEYS_AT_ONCE):
-        found |= _found(connection, table, keys[begin : begin + _KEYS_AT_ONCE])
+        found |= search.found(keys[begin : begin + _KEYS_AT_ONCE])
     return found
 
 
-def _found(connection: psycopg.Connection[Any], table: PostgresSource, keys: Sequence[str]) -> dict[str, str]:
-    from psycopg import errors
+@dataclass
+class _Search:
+    connection: psycopg.Connection[Any]
+    table: PostgresSource
+    refused: int = 0
 
-    try:
-        with connection.transaction():
-            rows = connection.execute(_statement(table, keys)).fetchall()
-    except errors.UndefinedFunction:
-        return {}
-    except (errors.DataError, errors.IntegrityError):
-        # A text that is no value of the column's present type: no row has it.
-        if len(keys) == 1:
+    def found(self, keys: Sequence[str]) -> dict[str, str]:
+        from psycopg import errors
+
+        try:
+            with self.connection.transaction():
+                rows = self.connection.execute(_statement(self.table, keys)).fetchall()
+        except errors.UndefinedFunction:
+            return {}
+        except (errors.DataError, errors.IntegrityError):
+            # A text that is no value of the column's present type: no row has it.
+            return self._found_in_halves(keys)
+        found: dict[str, str] = {}
+        for number, there in rows:
+            if found.setdefault(keys[number - 1], there) != there:
+                raise NotUniqueError(there)
+        return found
+
+    def _found_in_halves(self, keys: Sequence[str]) -> dict[str, str]:
+        self.refused += 1
+        if len(keys) == 1 or self.refused > _MOST_REFUSED:
             return {}
         middle = len(keys) // 2
-        return _found(connection, table, keys[:middle]) | _found(connection, table, keys[middle:])
-    found: dict[str, str] = {}
-    for number, there in rows:
-        if found.setdefault(keys[number - 1], there) != there:
-            raise NotUniqueError(there)
-    return found
+        return self.found(keys[:middle]) | self.found(keys[middle:])
 
 
 def _statement(table: PostgresSource, keys: Sequence[str]) -> sql.Composed:

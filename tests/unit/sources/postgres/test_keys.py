@@ -146,6 +146,18 @@ def test_keys_that_are_no_values_of_the_new_type_are_deleted(lake: Lake) -> None
     ]  # fmt: skip
 
 
+def test_a_table_whose_keys_are_all_of_another_type_is_read_soon(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search for single keys that the new type refuses ends."""
+    monkeypatch.setattr("lakesmith.sources.postgres.same_keys._MOST_REFUSED", 10)
+    make(lake, "text", *(f"'x{number}'" for number in range(50)))
+    lake.take()
+    do(lake.url, "ALTER TABLE keyed ALTER k TYPE integer USING CAST(substr(k, 2) AS integer)")
+    told = [change for change, *_ in lake.take()]
+    assert told == ["delete"] * 50 + ["insert"] * 50
+
+
 def test_a_key_that_the_lake_has_as_a_text_is_deleted_as_it_was_written(lake: Lake) -> None:
     """To the lake the padded texts are two keys: the one goes before the other comes."""
     lake.table = replace(lake.table, text_keys=("k",))
