@@ -34,7 +34,8 @@ _OF_CONTENT: Final = re.compile(
 
 _OF_CHECKED: Final = re.compile(
     r"\b(NullPointer|\w*IndexOutOfBounds|NegativeArraySize|BufferUnderflow|ClassCast|IllegalArgument|EOF"
-    r"|IllegalState|InvalidSchema|SparkUnsupportedOperation|BadConfiguration)Exception\b"
+    r"|IllegalState|InvalidSchema|InvalidRecord|TProtocol|TTransport|SparkUnsupportedOperation"
+    r"|BadConfiguration)Exception\b"
 )
 """How Spark's reader fails at a file that was read whole before (``LandingFormat.is_checked``)."""
 
@@ -88,16 +89,23 @@ def _as_spark_says(path: str, root: Path) -> str:
 
 def _refused(batch: Batch, error: BaseException) -> list[BadFile]:
     """The file that Spark refuses although it looks complete: only Spark decodes it."""
-    landed, text = landing_file(batch.step, batch.project.root, error), full_text(error)
+    landed = landing_file(batch.step, batch.project.root, error)
     if landed is None:
         return []
     intake, file = landed
-    root = causes_of(text)[-1]
-    checked = landing_format(intake.source).is_checked and _OF_CHECKED.search(root.name)
-    if not checked and not _OF_CONTENT.search(text):
+    if not is_of_content(error, landing_format(intake.source).is_checked):
         return []
-    bad = UnreadableFile("LS422", "Spark cannot read it", "a file that Spark can read", str(root))
+    found = str(causes_of(full_text(error))[-1])
+    bad = UnreadableFile("LS422", "Spark cannot read it", "a file that Spark can read", found)
     return [unreadable(file, intake.source, bad, batch.name)]
+
+
+def is_of_content(error: BaseException, checked: bool) -> bool:
+    """Returns whether Spark failed over a file's bytes, and not over a disk or a network. ``checked``: the
+    file was read whole before."""
+    text = full_text(error)
+    failed = checked and _OF_CHECKED.search(causes_of(text)[-1].name)
+    return bool(failed or _OF_CONTENT.search(text))
 
 
 def require_all_rows(batch: Batch, rows: DataFrame) -> None:
