@@ -41,6 +41,8 @@ class FileShape:
     in one record. ``path_keys``: the names that its path has values for. ``absent``: the columns of a log
     that none of its first lines has; later ones may have them. ``by_rows``: Spark's
     vectorised reader lacks something that the file has, and its slower reader of rows has it.
+    that none of its first lines has; later ones may have them. ``reader``: the schema to read an Avro file
+    by, if that is not its own.
     """
 
     columns: tuple[str, ...] = ()
@@ -52,6 +54,7 @@ class FileShape:
     path_keys: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     by_rows: bool = False
+    reader: str = ""
 
 
 @dataclass(frozen=True, slots=True)

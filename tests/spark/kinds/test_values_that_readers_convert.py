@@ -369,6 +369,14 @@ def test_decimals_wider_than_their_avro_schema_says(make_shop: MakeShop) -> None
     ]
     types = {column.name: column.type for column in shop.state("bronze.a").columns}
     assert (types["d"], types["f"]) == ("decimal(5,2)", "decimal(20,2)")
+    # By its last 64 bits it would be 1.25; and no decimal of Spark's has 39 digits.
+    more = {"id": "int", "d": price, "f": fixed}
+    cut = {"id": 3, "d": of_bytes(2**64 + 125), "f": (125).to_bytes(16, "big")}
+    shop.take("landing/a/2.avro", avro(more, cut))
+    assert reasons(shop, "bronze.a")[1] == ["d: not a decimal(5,2): '184467440737095517.41'"]
+    shop.land("landing/a/3.avro", avro(more, {**cut, "d": of_bytes(10**38)}))
+    (problem,) = shop.run().problems
+    assert (problem.code, "landing/a/3.avro" in problem.what) == ("LS422", True)
 
 
 def test_avro_decimals_of_more_than_38_digits_are_refused_by_name(make_shop: MakeShop) -> None:

@@ -81,7 +81,7 @@ def test_keys_of_maps_are_values_too(make_shop: MakeShop) -> None:
     shop.must_run()
     assert reasons(shop, "bronze.keys") == {
         3: ["m.key: not an int: 'x'"],
-        4: ["""m: not a map<int,string>: '{"1":"a"," 1":"b"}'"""],
+        4: ["""m: not a map<int,string>: '{"1":"a"," 1":"b"}' (a key is given twice)"""],
     }
     assert shop.rows("bronze.keys") == [(1, {1: "a", 2: None}, {1: (1,), 2: None}), (2, {}, None)]
 

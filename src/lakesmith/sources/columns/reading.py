@@ -29,6 +29,7 @@ class ReadGroup:
     ``layout``: where the records of text files are.
     ``path_columns``: the table's columns with a value in the files' paths, for rows that lack their own.
     ``by_rows``: as of ``FileShape``.
+    ``reader``: as of ``FileShape``.
     """
 
     files: tuple[FileIdentity, ...]
@@ -38,6 +39,7 @@ class ReadGroup:
     layout: Layout = USUAL
     path_columns: tuple[str, ...] = ()
     by_rows: bool = False
+    reader: str = ""
 
     def index(self, column: str) -> int | None:
         """Returns which of ``file_columns`` is a table's column: the matched one, else the like-named."""
@@ -134,6 +136,7 @@ def read_groups(groups: Sequence[ShapeGroup], columns: Sequence[Column]) -> tupl
             shape.layout,
             path_columns(columns, shape),
             shape.by_rows,
+            shape.reader,
         )
         for group in groups
         for shape in [_without_unreadable(group.shape)]

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar, Final
 
 from lakesmith.catalog.avro_container import NotAvro, read_entries, read_long
 from lakesmith.project.avro_types import AvroTypes, NoSparkType, part_of, text_of
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed
-from lakesmith.sources.file_types import bytes_decimal
+from lakesmith.sources.file_types import wide_decimal
 from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, UnreadableFile, check_names
 
 _SYNC = 16
+_PARTS: Final = ("type", "items", "values", "fields")
 
 
 def read_avro_shape(path: LandingFile) -> FileShape:
@@ -26,12 +27,13 @@ def read_avro_shape(path: LandingFile) -> FileShape:
     """
     with path.open("rb") as file:
         try:
-            columns, types, unreadable = _fields(_schema(file))
+            schema = _schema(file)
+            columns, types, unreadable = _fields(schema)
         except NotAvro as error:
             raise _damaged(error.found) from error
         empty = not file.read(1)
     check_names(columns)
-    return FileShape(columns, types, empty, unreadable)
+    return FileShape(columns, types, empty, unreadable, reader=_reader(schema))
 
 
 def check_avro_blocks(path: LandingFile) -> None:
@@ -87,7 +89,7 @@ class _FileTypes(AvroTypes):
         precision, scale = int(part_of(schema, "precision")), int(schema.get("scale", 0))
         if precision > MAX_PRECISION:
             raise NoSparkType(f"decimal({precision},{scale})")
-        return SqlType(text=bytes_decimal(precision, scale))
+        return SqlType(text=wide_decimal(precision, scale))
 
     def union(self, schema: Sequence[Any], members: Sequence[Any]) -> SqlType:
         """Int with long, float with double widen; others become a struct of members."""
@@ -117,6 +119,31 @@ def _fields(schema: Any) -> tuple[tuple[str, ...], tuple[str | None, ...], tuple
     except (KeyError, TypeError, ValueError) as error:
         raise NotAvro(f"a schema that is not Avro: {error!r}") from error
     return columns, tuple(types[name] for name in columns), tuple(unreadable)
+
+
+def _reader(schema: Any) -> str:
+    """The schema whose decimals have as many digits as Spark can read; empty if it has no decimals.
+
+    By the file's own schema Spark cuts numbers that are too long to their last 64 bits, or fails.
+    """
+    return json.dumps(_with_room(schema)) if '"decimal"' in json.dumps(schema) else ""
+
+
+def _with_room(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_with_room(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: _with_room(part) if key in _PARTS else part for key, part in schema.items() if key != "doc"}
+    if schema.get("logicalType") == "decimal" and schema["type"] in ("bytes", "fixed"):
+        made["precision"] = max(int(schema["precision"]), _most_digits(schema.get("size")))
+    return made
+
+
+def _most_digits(size: int | None) -> int:
+    """The digits of any decimal in ``size`` bytes, as the specification counts them; None: in any."""
+    digits = MAX_PRECISION if size is None else len(str((1 << 8 * size - 1) - 1)) - 1
+    return min(MAX_PRECISION, digits)
 
 
 def _damaged(found: str) -> UnreadableFile:

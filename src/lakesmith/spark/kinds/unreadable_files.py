@@ -29,6 +29,7 @@ from lakesmith.spark.read.request import SOURCE_FILE
 
 _OF_CONTENT: Final = re.compile(
     r"\bAvro\w*Exception\b|the data may be corrupt|not a gzip file|\bParquetDecodingException\b"
+    r"|\bNUMERIC_VALUE_OUT_OF_RANGE\b|\bDECIMAL_PRECISION_EXCEEDS"
 )
 """Messages of Spark's readers about bytes that are not of the format, and not about a disk or a network."""
 

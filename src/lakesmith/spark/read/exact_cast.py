@@ -127,8 +127,7 @@ class Casts:
                 )
         if declared.outer == "map":
             keys = f"filter({self._keys(read, found, declared, depth)}, kept -> kept IS NOT NULL)"
-            why = _KEY_TWICE if _same(found.parts[0][1], declared.parts[0][1]) else ""
-            yield Misfit(path, declared.text, _any_twice(keys), None, _text(read, found), why)
+            yield Misfit(path, declared.text, _any_twice(keys), None, _text(read, found), _KEY_TWICE)
 
     def _converted(self, read: str, found: SqlType, declared: SqlType, depth: int) -> str:
         if _same(found, declared):

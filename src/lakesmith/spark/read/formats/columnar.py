@@ -131,6 +131,8 @@ def _load_by(scan: RecordScan, group: ReadGroup) -> DataFrame:
         reader = reader.schema(
             ", ".join(f"{quoted(column)} {read_as(parse_type(of)).text}" for column, of in pairs)
         )
+    if group.reader:
+        reader = reader.option("avroSchema", group.reader)
     return reader.load(absolute_paths(group.files, scan.request))
 
 
