@@ -92,13 +92,17 @@ def land(shop: Harness, format_: str, number: int, rows: list[dict[str, Any]]) -
 
 
 def stored(shop: Harness, table: str, *columns: str) -> list[dict[str, Any]]:
-    """Rows as dictionaries, in the order of their ids."""
+    """Rows as dictionaries, in the order of their ids and versions."""
     frame = shop.frame(table).select("id", *map(quoted, columns))
-    return sorted((each.asDict(recursive=True) for each in frame.collect()), key=lambda each: each["id"])
+    return sorted((each.asDict(recursive=True) for each in frame.collect()), key=_order)
 
 
 def expected(rows: list[dict[str, Any]], *columns: str) -> list[dict[str, Any]]:
-    return sorted(({name: each[name] for name in ("id", *columns)} for each in rows), key=lambda it: it["id"])
+    return sorted(({name: each[name] for name in ("id", *columns)} for each in rows), key=_order)
+
+
+def _order(row: dict[str, Any]) -> tuple[int, int]:
+    return row["id"], row.get("at", 0)
 
 
 @pytest.mark.in_turn(of=3)
