@@ -257,6 +257,21 @@ def test_objects_whose_records_are_no_lines(
     assert shop.rows("bronze.orders", "id") == [(number,) for number in range(5003)]
 
 
+def test_a_padded_object_is_read_and_bytes_after_the_end_of_another_are_named(
+    bucket: BucketLanding, tmp_path: Path, session: SessionHandle
+) -> None:
+    shop = shop_on(bucket, tmp_path / "shop", session)
+    first, second = gzip.compress(b"id,name\n1,a\n"), gzip.compress(b"2,b\n")
+    bucket.put("padded.csv.gz", first + second + bytes(512))
+    bucket.put("between.csv.gz", first + bytes(512) + second)
+    shop.must_run()
+    assert shop.rows("bronze.orders", "id") == [(1,), (1,), (2,), (2,)]
+    bucket.put("glued.csv.bz2", bz2.compress(b"id,name\n3,c\n") + b"seventeen bytes!\n")
+    (problem,) = shop.run().problems
+    assert (problem.code, f"{bucket.path}glued.csv.bz2" in problem.what) == ("LS422", True)
+    assert problem.found == "complete, followed by 17 bytes that are no bzip2"
+
+
 def test_damaged_objects_are_told_by_their_names(
     bucket: BucketLanding, tmp_path: Path, session: SessionHandle
 ) -> None:

@@ -248,7 +248,7 @@ def _planned(batch: Batch, query: SqlQuery, views: Views, marked: Mapping[str, s
 
 
 def _named_as_written(rows: DataFrame, analysis: SqlAnalysis) -> DataFrame:
-    """Returns the rows with the names that the query's text gives its columns, not those of its inputs."""
+    """Returns the rows with the names that the text of the query gives its columns."""
     for name in [output.name for output in analysis.outputs if output.name]:
         wanted = composed(name).lower()
         there = [column for column in rows.columns if composed(column).lower() == wanted]
