@@ -122,7 +122,7 @@ class Loop:
 
     def __post_init__(self) -> None:
         self._besides = Besides(self.observer)
-        self._kept = KeptLake(self.around, self.observer.notice)
+        self._kept = KeptLake(self.around, lambda text: self.observer.notice(text))
 
     def start(self) -> None:
         """Reads the project and opens the lake. Raises LakesmithError."""
