@@ -33,6 +33,12 @@ for line in sys.stdin:
         print_line(id=number, running=True)
     if kind == "answer":
         print_line(id=number, columns=["a"], rows=[[1]])
+    elif kind == "last":
+        print_line(id=number, columns=["a"], rows=[[2]])
+        time.sleep(0.5)
+        print_line(ends=True)
+        time.sleep(0.5)
+        sys.exit(0)
     elif kind == "die":
         sys.exit(3)
     elif kind == "deaf":
@@ -70,6 +76,16 @@ def test_answers_come_from_one_process(engine: Engine) -> None:
     first = engine._child
     assert engine.ask("2", "answer", "", 10)["id"] == "2" and engine._child is first
     assert engine.running is None
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.7])
+def test_a_query_that_comes_as_the_process_ends_is_answered_by_the_next_one(
+    engine: Engine, pause: float
+) -> None:
+    assert engine.ask("1", "last", "", 10)["rows"] == [[2]]
+    time.sleep(pause)
+    assert engine.ask("2", "answer", "", 10)["rows"] == [[1]]
+    assert _outcome(lambda: engine.ask("3", "die", "", 10)) == "LS671"
 
 
 def test_a_second_query_is_refused_while_one_runs(engine: Engine) -> None:

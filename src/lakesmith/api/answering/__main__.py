@@ -11,7 +11,7 @@ are tasks.
     {"id", "trace"}                            {"id", "running"}, then {"id", "stops", "seconds", ...}
     {"cancel": ID}                             that of the task, which fails
 
-An answer with ``problems`` is a failure. Without a task for a while, the process ends.
+An answer with ``problems`` is a failure. Without a task for a while, the process says ``ends``, and does so.
 """
 
 from __future__ import annotations
@@ -191,6 +191,9 @@ def main() -> None:
         with suppress(Empty):
             while (task := tasks.get(timeout=IDLE_SECONDS)) is not None:
                 answering.answer(task)
+        # A task that the page gives it from now on is for the next process.
+        with suppress(OSError):
+            tell({"ends": True})
 
 
 if __name__ == "__main__":

@@ -35,9 +35,11 @@ Answer = Mapping[str, Any]
 
 @dataclass
 class _Child:
-    """A process that answers; ``answers`` ends with None when the process has."""
+    """A process that answers; ``answers`` ends with None when the process has. ``ends``: it was idle, and
+    takes no task any more."""
 
     process: subprocess.Popen[str]
+    ends: bool = False
     answers: queue.SimpleQueue[Answer | None] = field(default_factory=queue.SimpleQueue)
 
     def send(self, message: Mapping[str, Any]) -> None:
@@ -51,7 +53,10 @@ class _Child:
         assert self.process.stdout is not None
         with suppress(ValueError):
             for line in self.process.stdout:
-                self.answers.put(json.loads(line))
+                if "ends" in (answer := json.loads(line)):
+                    self.ends = True
+                else:
+                    self.answers.put(answer)
         self.answers.put(None)
 
     def end(self, patience: float) -> None:
@@ -65,7 +70,7 @@ class _Child:
 
 
 class _EndedBefore(Exception):
-    """A process ended before it began with a query."""
+    """A process was ending when it was given a query."""
 
 
 @dataclass
@@ -141,10 +146,7 @@ class Engine:
             try:
                 return self._asked(running, task)
             except _EndedBefore:
-                # It ended just then, as it had been idle.
                 return self._asked(running, task)
-        except _EndedBefore as error:
-            raise _died() from error
         finally:
             self.running = None
             self._lock.release()
@@ -155,7 +157,7 @@ class Engine:
         return self._awaited(child, running)
 
     def _started(self) -> _Child:
-        if self._child is None or self._child.process.poll() is not None:
+        if self._child is None or self._child.ends or self._child.process.poll() is not None:
             process = subprocess.Popen(
                 _COMMAND,
                 stdin=subprocess.PIPE,
@@ -176,16 +178,15 @@ class Engine:
         threading.Thread(target=child.end, args=(_CANCEL_SECONDS,), name="query-ends", daemon=True).start()
 
     def _awaited(self, child: _Child, running: Running) -> Answer:
-        until, ends, limit = time.monotonic() + _START_SECONDS, 0.0, running.seconds
-        is_late = has_begun = False
+        until, ends, is_late, limit = time.monotonic() + _START_SECONDS, 0.0, False, running.seconds
         while True:
             with suppress(queue.Empty):
                 answer = child.answers.get(timeout=0.05)
                 if answer is None:
                     self._child = None
-                    raise _ended(running, limit, is_late) or (_died() if has_begun else _EndedBefore())
+                    raise _ended(running, limit, is_late) or (_EndedBefore() if child.ends else _died())
                 if answer["id"] == running.number and answer.get("running"):
-                    until, has_begun = time.monotonic() + limit, True
+                    until = time.monotonic() + limit
                 elif answer["id"] == running.number:
                     if ends:
                         self._part_with(child)
