@@ -68,6 +68,14 @@ def starts_within_a_record() -> bytes:
     return flipped(data, data.index(b"\x02\x00\x00\x00\x03") + 5)
 
 
+def goes_on_with_an_empty_list() -> bytes:
+    """The second value of a list is one of an empty list: its repetition level is 1, its definition level 1."""
+    data = parquet({"x": [[1, 2], [3]]}, use_dictionary=False)
+    levels = b"\x02\x00\x00\x00\x06\x03"
+    assert levels in data
+    return data.replace(levels, b"\x02\x00\x00\x00\x03\x37", 1)
+
+
 def too_few_levels() -> bytes:
     """As ``ARROW-RS-GH-6229-LEVELS``: the levels of a page are of fewer values than its header says."""
     data = parquet({"x": [[1]] * 100}, use_dictionary=False)

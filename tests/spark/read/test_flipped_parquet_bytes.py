@@ -33,8 +33,6 @@ from lakesmith.spark.kinds.unreadable_files import is_of_content
 from lakesmith.spark.read.files import SparkRecords, read_files, request_of
 from lakesmith.spark.read.request import REASONS, SOURCE_POSITION
 
-pytestmark = pytest.mark.skipif(not SOAK, reason="a soak: 250 files for each seed")
-
 ROWS = 24
 FLIPS = 250 if SOAK else 20
 """Of each seed, for files with checksums and for files without."""

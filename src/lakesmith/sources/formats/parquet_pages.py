@@ -8,7 +8,8 @@ takes.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -104,9 +105,10 @@ def _read_group(opened: ParquetFile, number: int) -> bool:
     """Reads a row group to its end. Returns whether it has an encoding of Spark's reader of rows alone."""
     import pyarrow as pa
 
-    promised = opened.metadata.row_group(number).num_rows
+    group, schema = opened.metadata.row_group(number), opened.metadata.schema
+    promised = group.num_rows
     try:
-        rows = _rows(opened, number)
+        rows, entries = _read(opened, number)
     except pa.ArrowNotImplementedError:
         return False  # Arrow lacks the codec or the conversion: Spark says whether it can read it.
     except (pa.ArrowException, OSError) as error:
@@ -117,9 +119,13 @@ def _read_group(opened: ParquetFile, number: int) -> bool:
     if rows != promised:
         _name_column(opened, number, promised)
         raise _damaged(_COUNTS, _promise(rows, number, promised))
-    _check_values(opened, number)
-    group = opened.metadata.row_group(number)
-    return any(not _IN_VECTORS.issuperset(group.column(at).encodings) for at in range(group.num_columns))
+    # Only of a row group that was read: of a column that is encrypted, Arrow's metadata ends the process.
+    chunks = [group.column(at) for at in range(group.num_columns)]
+    for at, (chunk, there) in enumerate(zip(chunks, entries or [0] * len(chunks), strict=True)):
+        if chunk.num_values != there:
+            found = f"{there:,} values where it promises {chunk.num_values:,}"
+            raise _damaged(_column(schema.column(at).path), found)
+    return any(not _IN_VECTORS.issuperset(chunk.encodings) for chunk in chunks)
 
 
 def _has_long_decimals(schema: Any) -> bool:
@@ -128,21 +134,35 @@ def _has_long_decimals(schema: Any) -> bool:
     return any(it.physical_type == "BYTE_ARRAY" and it.logical_type.type == "DECIMAL" for it in columns)
 
 
-def _rows(opened: ParquetFile, number: int, columns: list[str] | None = None) -> int:
-    batches = opened.iter_batches(_BATCH_ROWS, row_groups=[number], columns=columns)
-    return sum(batch.num_rows for batch in batches)
+def _read(opened: ParquetFile, number: int, columns: list[str] | None = None) -> tuple[int, list[int]]:
+    """Returns the rows of a row group, and how many values each of its columns gave, in Parquet's order."""
+    rows, entries = 0, Counter[int]()
+    for batch in opened.iter_batches(_BATCH_ROWS, row_groups=[number], columns=columns):
+        rows += batch.num_rows
+        entries.update(dict(enumerate(_entries(batch.columns))))
+    return rows, [entries[at] for at in sorted(entries)]
 
 
-def _check_values(opened: ParquetFile, number: int) -> None:
-    """Raises UnreadableFile LS422 if a flat column has another number of values than its row group of rows.
+def _entries(arrays: Iterable[Any]) -> Iterator[int]:
+    """Yields the values in each column of arrays, as Parquet counts them: with one for each NULL and each
+    empty list.
 
-    For a row group that was read: of a column that is encrypted, Arrow's metadata ends the process.
+    Levels that contradict themselves make Arrow drop some, where Spark reads others.
     """
-    group, schema = opened.metadata.row_group(number), opened.metadata.schema
-    for at in range(group.num_columns):
-        column, values = schema.column(at), group.column(at).num_values
-        if column.max_repetition_level == 0 and values != group.num_rows:
-            raise _damaged(_column(column.path), _promise(values, number, group.num_rows))
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as pt
+
+    for each in arrays:
+        array = each.storage if isinstance(each, pa.ExtensionArray) else each
+        kind = array.type
+        if pt.is_struct(kind):
+            yield from _entries(array.field(at) for at in range(kind.num_fields))
+        elif pt.is_map(kind) or pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
+            filled = pc.sum(pc.greater(pc.list_value_length(array), 0)).as_py() or 0
+            yield from (len(array) - filled + inner for inner in _entries([array.flatten()]))
+        else:
+            yield len(array)
 
 
 def _name_column(opened: ParquetFile, number: int, promised: int) -> None:
@@ -150,7 +170,7 @@ def _name_column(opened: ParquetFile, number: int, promised: int) -> None:
     schema = opened.metadata.schema
     for path in (schema.column(at).path for at in range(len(schema))):
         with reading(_column(path)):
-            rows = _rows(opened, number, [path])
+            rows, _ = _read(opened, number, [path])
         if rows != promised:
             raise _damaged(_column(path), _promise(rows, number, promised))
 

@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,12 +23,21 @@ REFUSED: list[tuple[Callable[[], bytes], str, str]] = [
     (odd_parquet.wrong_checksum, "its column 'name' cannot be read", CHECKSUM),
     (partial(odd_parquet.wrong_checksum, dictionary=True), "its column 'name' cannot be read", CHECKSUM),
     (odd_parquet.starts_within_a_record, "its column 'x.list.element' cannot be read", "must be 0 but got 1"),
+    (
+        odd_parquet.goes_on_with_an_empty_list,
+        "its column 'x.list.element' cannot be read",
+        "Length spanned by list offsets",
+    ),
     (odd_parquet.too_few_levels, "its column 'x.list.element' cannot be read", "levels do not match"),
     (odd_parquet.broken_dictionary_header, "its column 'id' cannot be read", "0 values where row group 0"),
     (odd_parquet.unknown_encoding, "its column 'id' cannot be read", "Unknown encoding type"),
     (odd_parquet.too_many_rows_in_the_footer, COUNTS, "promises 7 rows over row groups of 6"),
     (odd_parquet.fewer_rows_in_the_row_group, COUNTS, "promises 6 rows over row groups of 5"),
-    (odd_parquet.fewer_values_in_a_column, "its column 'name' cannot be read", "5 values where row group 0"),
+    (
+        odd_parquet.fewer_values_in_a_column,
+        "its column 'name' cannot be read",
+        "6 values where it promises 5",
+    ),
     (odd_parquet.name_not_utf8, "its footer cannot be read", "a text that is not UTF-8: b'n\\xe1me'"),
     (
         odd_parquet.map_with_optional_keys,
@@ -90,5 +100,35 @@ def test_a_file_larger_than_what_is_held_of_it_is_read_in_parts(tmp_path: Path) 
         _check(tmp_path / "a.parquet", odd_parquet.flipped(data, 7_000_000))
 
 
-def test_a_file_without_columns_has_its_rows(tmp_path: Path) -> None:
-    assert _check(tmp_path / "a.parquet", odd_parquet.parquet(pa.table({}))) == 0
+@pytest.mark.parametrize("store_schema", [True, False])
+@pytest.mark.parametrize("rows", [0, 1, 40_000])
+def test_values_are_counted_at_every_depth(rows: int, store_schema: bool, tmp_path: Path) -> None:
+    deep = pa.struct([("a", pa.list_(pa.map_(pa.string(), pa.list_(pa.int32())))), ("b", pa.int64())])
+    some: list[Any] = [
+        None,
+        {"a": None, "b": 1},
+        {"a": [], "b": 1},
+        {"a": [[("k", [1, None]), ("l", None)], None, []], "b": None},
+    ]
+    pair = pa.list_(pa.list_(pa.int32()), 2)
+    table = pa.table(
+        {
+            "deep": pa.array([some[at % 4] for at in range(rows)], deep),
+            "pair": pa.array([[[at], None] if at % 3 else None for at in range(rows)], pair),
+            "tensor": pa.array([[at, at] for at in range(rows)], pa.list_(pa.int32(), 2)),
+            "empty": pa.array([None] * rows, pa.null()),
+        }
+    )
+    tensor = pa.ExtensionArray.from_storage(
+        pa.fixed_shape_tensor(pa.int32(), [2]), table["tensor"].combine_chunks()
+    )
+    table = table.set_column(2, "tensor", tensor)
+    data = odd_parquet.parquet(table, store_schema=store_schema, data_page_size=500)
+    assert _check(tmp_path / "a.parquet", data) == rows
+
+
+def test_a_row_group_may_be_empty(tmp_path: Path) -> None:
+    with pq.ParquetWriter(tmp_path / "w.parquet", pa.schema({"a": pa.list_(pa.int64())})) as writer:
+        for rows in ([], [[1]], []):
+            writer.write_table(pa.table({"a": pa.array(rows, pa.list_(pa.int64()))}))
+    assert _check(tmp_path / "a.parquet", (tmp_path / "w.parquet").read_bytes()) == 1
