@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from harness import MakeShop
 
@@ -30,6 +31,7 @@ BAD: dict[str, Callable[[], bytes]] = {
     "name-not-utf8": odd_parquet.name_not_utf8,
     "optional-keys": odd_parquet.map_with_optional_keys,
     "encrypted": odd_parquet.encrypted_column,
+    "goes-on": odd_parquet.goes_on_with_an_empty_list,
 }
 SIX = [(at, name) for at, name in zip(*odd_parquet.SIX.values(), strict=True)]
 
@@ -114,3 +116,25 @@ def test_decimals_of_varying_length_are_read(make_shop: MakeShop) -> None:
     (note,) = shop.must_run().published["bronze.a"].notes
     assert shop.rows("bronze.a") == [(None,), (Decimal("-123.45"),), (Decimal("1.00"),)]
     assert "decimals of varying length (landing/a/1.parquet)" in note
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        (odd_parquet.map_without_values, "Invalid Spark read type"),
+        (odd_parquet.unknown_logical_type, "NullPointerException"),
+    ],
+)
+def test_what_only_arrow_reads_is_refused_with_a_way_on(
+    made: Callable[[], bytes], found: str, make_shop: MakeShop
+) -> None:
+    source = "source:\n  files: {{path: landing/a/, format: parquet, on_bad_file: {0}}}\n"
+    shop = make_shop({"tables/bronze/a.yaml": source.format("fail")})
+    shop.land("landing/a/1.parquet", made())
+    (problem,) = shop.run().problems
+    assert (problem.code, problem.what.rpartition(": ")[2]) == ("LS422", "Spark cannot read it")
+    assert found in (problem.found or "")
+    path = shop.root / "landing/a/1.parquet"
+    shop.land("landing/a/2.parquet", odd_parquet.parquet(pq.read_table(path)))
+    shop.write({"tables/bronze/a.yaml": source.format("skip")})
+    assert shop.must_run().published["bronze.a"].account.read == 2

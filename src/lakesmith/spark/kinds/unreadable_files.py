@@ -36,7 +36,7 @@ _OF_CONTENT: Final = re.compile(
 _OF_CHECKED: Final = re.compile(
     r"\b(NullPointer|\w*IndexOutOfBounds|NegativeArraySize|BufferUnderflow|ClassCast|IllegalArgument|EOF"
     r"|IllegalState|InvalidSchema|InvalidRecord|TProtocol|TTransport|SparkUnsupportedOperation"
-    r"|BadConfiguration)Exception\b"
+    r"|BadConfiguration)Exception\b|ClassNotFoundException: \S+Codec\b|Invalid Spark read type"
 )
 """How Spark's reader fails at a file that was read whole before (``LandingFormat.is_checked``)."""
 
@@ -94,10 +94,12 @@ def _refused(batch: Batch, error: BaseException) -> list[BadFile]:
     if landed is None:
         return []
     intake, file = landed
-    if not is_of_content(error, landing_format(intake.source).is_checked):
+    checked = landing_format(intake.source).is_checked
+    if not is_of_content(error, checked):
         return []
     found = str(causes_of(full_text(error))[-1])
-    bad = UnreadableFile("LS422", "Spark cannot read it", "a file that Spark can read", found)
+    hint = "PyArrow reads it: write it again, with pyarrow.parquet.write_table" if checked else ""
+    bad = UnreadableFile("LS422", "Spark cannot read it", "a file that Spark can read", found, hint)
     return [unreadable(file, intake.source, bad, batch.name)]
 
 
@@ -105,7 +107,7 @@ def is_of_content(error: BaseException, checked: bool) -> bool:
     """Returns whether Spark failed over a file's bytes, and not over a disk or a network. ``checked``: the
     file was read whole before."""
     text = full_text(error)
-    failed = checked and _OF_CHECKED.search(causes_of(text)[-1].name)
+    failed = checked and _OF_CHECKED.search(str(causes_of(text)[-1]))
     return bool(failed or _OF_CONTENT.search(text))
 
 
