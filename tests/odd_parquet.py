@@ -69,7 +69,7 @@ def starts_within_a_record() -> bytes:
 
 
 def goes_on_with_an_empty_list() -> bytes:
-    """The second value of a list is one of an empty list: its repetition level is 1, its definition level 1."""
+    """The second value of a list is one of an empty list: repetition level 1, definition level 1."""
     data = parquet({"x": [[1, 2], [3]]}, use_dictionary=False)
     levels = b"\x02\x00\x00\x00\x06\x03"
     assert levels in data
