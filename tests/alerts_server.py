@@ -4,7 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -70,8 +70,12 @@ def cut_server(answer: bytes = b"") -> Iterator[int]:
                     connection = server.accept()[0]
                 except OSError:
                     return
-                with connection:
-                    connection.recv(65536)
+                with connection, suppress(OSError):
+                    connection.settimeout(0.2)
+                    # What is left unread at the end makes a reset of it.
+                    with suppress(TimeoutError):
+                        while connection.recv(65536):
+                            pass
                     connection.sendall(answer)
 
         threading.Thread(target=serve, daemon=True).start()

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,10 +15,8 @@ import pytest
 from processes import is_gone, kill, wait_until
 from test_beside_up import asked, kept
 from test_planning_beside_up import COMPUTED
-from test_warm import Shop, _is_java_of
+from test_warm import Shop, environment, jvms_of
 
-from lakesmith.api.lakehouse import Lakehouse
-from lakesmith.spark.start.lender import Lender
 from page_server import Served, served
 
 CHECKED = """
@@ -34,8 +34,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
 
 
 def jvms(shop: Shop) -> list[int]:
-    log = shop.root / ".lakesmith/logs/spark.log"
-    return [int(each.name) for each in Path("/proc").glob("[0-9]*") if _is_java_of(each, log)]
+    return jvms_of(shop.root)
 
 
 def log_of(shop: Shop) -> str:
@@ -110,8 +109,11 @@ def test_a_query_whose_jvm_dies_is_answered_plainly(shop: Shop) -> None:
     with kept(shop), served(shop.root) as page:
         wait_until(lambda: shop.has(2), "up has taken the file", 120)
         assert '<td class="n">2</td>' in page.post("/query", sql=COUNT).text
-        os.kill(shop.jvm(), signal.SIGKILL)
-        assert '<td class="n">2</td>' in page.post("/query", sql=COUNT).text
+        first = shop.jvm()
+        kill(first)
+        wait_until(lambda: is_gone(first), "the JVM has ended", 30)
+        said = page.post("/query", sql=COUNT).text
+        assert '<td class="n">2</td>' in said, said
         found: Future[str] = Future()
         threading.Thread(target=_ask, args=(page, found)).start()
         time.sleep(10)
@@ -135,15 +137,34 @@ def test_a_command_does_not_wait_for_a_jvm_that_hangs(shop: Shop) -> None:
         assert f"rows 2 in {jvm}" in asked(shop)
 
 
-def test_a_jvm_that_answers_no_more_is_killed(shop: Shop, tmp_path: Path) -> None:
-    said: list[str] = []
-    with Lakehouse(shop.root) as lake:
-        session = lake.access.session(lake.access.opened(), little=True)
-        with Lender(tmp_path / "sock", lambda: lake.access.handle, lambda: False, said.append, silence=3.0):
-            time.sleep(8)
-            assert session.is_alive() and not said
-            os.kill(session.jvm_pid, signal.SIGSTOP)
-            wait_until(lambda: not session.is_alive(), "it is killed", 60)
-        assert lake.lost_spark and said == ["Spark has not answered for 3 s: the engine is replaced"]
-        shop.land(1, 2)
-        assert lake.run().exit_code == 0 and not lake.lost_spark, "the next call has another one"
+SILENT = """
+import os, signal, sys, time
+from pathlib import Path
+from lakesmith.api.lakehouse import Lakehouse
+from lakesmith.spark.start.lender import Lender
+
+root, said = Path(sys.argv[1]), []
+with Lakehouse(root) as lake:
+    session = lake.access.session(lake.access.opened(), little=True)
+    with Lender(root / "sock", lambda: lake.access.handle, lambda: False, said.append, silence=3.0):
+        time.sleep(8)
+        assert session.is_alive() and not said, said
+        os.kill(session.jvm_pid, signal.SIGSTOP)
+        until = time.monotonic() + 60
+        while session.is_alive() and time.monotonic() < until:
+            time.sleep(0.1)
+    assert not session.is_alive() and lake.lost_spark, "it is killed"
+    assert said == ["Spark has not answered for 3 s: the engine is replaced"], said
+    (root / "landing").mkdir()
+    (root / "landing/1.csv").write_text("id\\n1\\n")
+    assert lake.run().exit_code == 0 and not lake.lost_spark, "the next call has another one"
+"""
+
+
+def test_a_jvm_that_answers_no_more_is_killed(shop: Shop) -> None:
+    """In a process of its own: that of the tests may have a Spark session already."""
+    command = [sys.executable, "-c", SILENT, str(shop.root)]
+    done = subprocess.run(
+        command, env=environment({}), capture_output=True, text=True, check=False, timeout=180
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -69,11 +69,7 @@ class Shop:
 
     def jvm(self) -> int:
         """The JVM that is kept: it has the log of this project's Spark open."""
-        (found,) = [
-            int(folder.name)
-            for folder in Path("/proc").glob("[0-9]*")
-            if _is_java_of(folder, self.root / ".lakesmith/logs/spark.log")
-        ]
+        (found,) = jvms_of(self.root)
         return found
 
     def has(self, count: int) -> bool:
@@ -90,6 +86,21 @@ class Shop:
 
 def environment(more: dict[str, str]) -> dict[str, str]:
     return {**{name: value for name, value in os.environ.items() if name != "CI"}, **more}
+
+
+def jvms_of(root: Path) -> list[int]:
+    """The JVMs that have the log of the project's Spark open, without what one has forked right now."""
+    log = root / ".lakesmith/logs/spark.log"
+    found = [folder for folder in Path("/proc").glob("[0-9]*") if _is_java_of(folder, log)]
+    names = {folder.name for folder in found}
+    return [int(folder.name) for folder in found if _parent(folder) not in names]
+
+
+def _parent(folder: Path) -> str:
+    try:
+        return (folder / "stat").read_text().rpartition(")")[2].split()[1]
+    except OSError:
+        return ""
 
 
 def _is_java_of(folder: Path, log: Path) -> bool:

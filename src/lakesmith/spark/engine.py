@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +28,7 @@ from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.export import write_export
 from lakesmith.spark.iceberg.ddl import drop_columns, rename_columns
 from lakesmith.spark.iceberg.refs import RefChange, change_refs, explaining
-from lakesmith.spark.jvm.failures import FAILURES, explain_failure, is_beaten, is_unanswered
+from lakesmith.spark.jvm.failures import explain_failure, is_beaten, is_unanswered
 from lakesmith.spark.kinds.change_ledger import advance, change_ledger
 from lakesmith.spark.kinds.derive import derive
 from lakesmith.spark.kinds.erase import erase, readmit
@@ -81,8 +80,7 @@ class SparkEngine:
 
     def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
         """Does one batch and publishes it. Raises RunError with the root cause of what fails in Spark."""
-        with self._explained():
-            self.session.enter()
+        with explaining(self.session, self.lake.project.secrets):
             spark = self.sessions.of(step, self.lake.project.root)
             batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)
         try:
@@ -115,14 +113,6 @@ class SparkEngine:
                 change = RefChange(step.uuid, None, properties={TRACES: step.traces})
                 change_refs(self.session.spark, step.name, change)
             return write_export(self.session.spark, step, folder)
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except FAILURES as error:
-            secrets = self.lake.project.secrets
-            raise RunError(explain_failure(error, Path(self.session.log_path), secrets)) from error
 
     def _moved(self, batch: Batch, error: Exception | None = None) -> Outdated | None:
         """Returns Outdated if another runner caused a failure: its publish removes the working branch."""

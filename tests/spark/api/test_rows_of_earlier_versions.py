@@ -8,16 +8,19 @@ import pytest
 from harness import Harness, MakeShop
 
 import lakesmith
+import odd_parquet
 from lakesmith.api.doctor_machine import Check, Verdict
+from lakesmith.sources.formats import registry
 from lakesmith.spark.batch import context
 
 FILES = {
     "tables/bronze/events.yaml": "source: {files: {path: landing/events/, format: json}}\n",
     "tables/bronze/lines.yaml": "source: {files: {path: landing/lines/, format: parquet}}\n",
+    "tables/bronze/pages.yaml": "source: {files: {path: landing/pages/, format: parquet}}\n",
     "tables/silver/zeros.sql": "SELECT id, x FROM bronze.events WHERE x >= 0",
     "tables/silver/totals.sql": "SELECT id, sum(x) AS x FROM bronze.events WHERE id > 0 GROUP BY id",
 }
-NAMED = ("bronze.events", "bronze.lines", "silver.zeros", "silver.totals")
+NAMED = ("bronze.events", "bronze.lines", "bronze.pages", "silver.zeros", "silver.totals")
 
 
 @pytest.fixture
@@ -26,8 +29,11 @@ def old_lake(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> Harness:
     shop.land("landing/events/1.json", '{"id": 1, "x": 0.5, "v": [1.5]}\n')
     path = shop.land("landing/lines/1.parquet", b"")
     pq.write_table(pa.table({"id": [1], "_metadata": ["a"]}), path)
+    shop.land("landing/pages/1.parquet", odd_parquet.parquet({"a": [0]}))
+    shop.land("landing/pages/2.parquet", odd_parquet.wrong_checksum())
     with monkeypatch.context() as patch:
         patch.setattr(context, "READER", 0)
+        patch.setattr(registry, "read_parquet_pages", lambda path: False)
         shop.must_run()
         # The column is an array<double> by now.
         shop.take("landing/events/2.json", '{"id": 2, "x": 1.5, "v": [2.0, 9007199254740993]}\n')
@@ -58,18 +64,25 @@ def test_doctor_names_tables_and_files_until_they_are_read_again(old_lake: Harne
         Check("bronze.events", Verdict.NOTE, f"2 {read}", f"{look} and names those"),
         Check("bronze.lines", Verdict.PROBLEM, columns, again),
         Check("bronze.lines", Verdict.NOTE, f"1 {read}".replace("files", "file"), f"{look} and names those"),
+        Check("bronze.pages", Verdict.NOTE, f"2 {read}", f"{look} and names those"),
         Check("silver.zeros", Verdict.NOTE, filters, verify),
     ]
     reason = "landing/events/2.json: whole numbers in it lose digits as double"
     wrong = f"files that were read wrongly: 1 of 2\n{reason}"
     forget = "lakesmith files bronze.events --forget landing/events/2.json, then lakesmith run"
     rightly = "files that an earlier version read, rightly: 1"
+    damaged = "files that were read wrongly: 1 of 2\nlanding/pages/2.parquet: its pages contradict themselves"
+    forget_page = "lakesmith files bronze.pages --forget landing/pages/2.parquet"
     assert _found(shop.root) == [
         Check("bronze.events", Verdict.PROBLEM, wrong, forget),
         Check("bronze.lines", Verdict.PROBLEM, columns, again),
         Check("bronze.lines", Verdict.OK, rightly),
+        Check("bronze.pages", Verdict.PROBLEM, damaged, f"{forget_page}, then lakesmith run"),
         Check("silver.zeros", Verdict.NOTE, filters, verify),
     ]
+    # The damaged file does not come back as it is.
+    shop.land("landing/pages/2.parquet", odd_parquet.parquet({"a": [1]}))
+    shop.forget("bronze.pages", "landing/pages/2.parquet")
     # What a hint says ends its check.
     shop.forget("bronze.events", "landing/events/2.json")
     shop.must_run(full=["silver.zeros"])
@@ -77,4 +90,5 @@ def test_doctor_names_tables_and_files_until_they_are_read_again(old_lake: Harne
         Check("bronze.events", Verdict.OK, rightly),
         Check("bronze.lines", Verdict.PROBLEM, columns, again),
         Check("bronze.lines", Verdict.OK, rightly),
+        Check("bronze.pages", Verdict.OK, rightly),
     ]

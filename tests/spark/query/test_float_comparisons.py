@@ -122,10 +122,13 @@ def test_a_session_that_somebody_else_started_finds_them_too(
     settings = SessionSettings(
         local_catalog_conf(state / "catalog.db", state / "warehouse"), tmp_path / "log"
     )
-    for _ in range(2):
-        handle = over_given(spark.newSession(), settings)
-        with run_query(handle, "SELECT id FROM bronze.orders WHERE x = 0 ORDER BY id") as result:
-            assert [row[0] for row in result.rows] == [0, 10, 32]
+    try:
+        for _ in range(2):
+            handle = over_given(spark.newSession(), settings)
+            with run_query(handle, "SELECT id FROM bronze.orders WHERE x = 0 ORDER BY id") as result:
+                assert [row[0] for row in result.rows] == [0, 10, 32]
+    finally:
+        spark.sparkContext.clearJobTags()
     rules = spark._jsparkSession.extensions().buildOptimizerRules(spark._jsparkSession).mkString()
     assert rules.count("lakesmith.FloatComparisons") == 1
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from harness import Harness, MakeShop
 
+from lakesmith.execute import faults
 from lakesmith.spark.catalyst.kept import KeptPlan
 from lakesmith.spark.read import kept_plans
 from lakesmith.spark.read.sessions import ReadingSessions
@@ -70,6 +71,26 @@ def test_the_next_batch_is_read_by_the_plan_of_the_last(
     ]
     assert bad[0] == bad[1]
     stays.clones.close()
+
+
+@pytest.mark.parametrize("meanwhile", [False, True], ids=["between runs", "during a run"])
+def test_a_file_that_changed_is_read_as_it_is_now(
+    make_shop: MakeShop, uses: list[int], meanwhile: bool
+) -> None:
+    """To Spark two reads of one path are equal, so a kept plan had the length of before: a row was cut."""
+    source = "source:\n  files: {path: landing/a/, format: csv, on_changed_file: replace}\n"
+    shop = make_shop({"tables/bronze/a.yaml": f"{source}columns: {{id: bigint, v: string}}\n"})
+    shop.clones = ReadingSessions(shop.spark)
+    shop.land("landing/a/1.csv", "id,v\n1,Oslo\n2,Rome\n")
+    if meanwhile:
+        left = ["id,v\n1,Oslo\n2,Reykjavik\n"]
+        faults.arrange("after-data", lambda: left and shop.land("landing/a/1.csv", left.pop()), "bronze.a")
+        shop.must_run()
+    else:
+        shop.must_run()
+        shop.take("landing/a/1.csv", "id,v\n1,Oslo\n2,Reykjavik\n")
+    assert shop.rows("bronze.a", "id", "v") == [(1, "Oslo"), (2, "Reykjavik")]
+    assert uses, "no plan was used again"
 
 
 def test_a_declaration_that_changed_has_another_plan(make_shop: MakeShop, uses: list[int]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from lakesmith.errors import SourceError
 from lakesmith.project.definitions import OnChangedFile, TableName
 from lakesmith.project.formats import FileFormat
+from lakesmith.sources.bad_files import BadFiles
 from lakesmith.sources.choose import FileChoice, choose_files, uncertain_files
 from lakesmith.sources.identity import changed_files, fingerprints, with_fingerprints
 from lakesmith.sources.inspect import count_records, damaged_files, group_by_shape
@@ -262,9 +263,16 @@ def test_files_are_grouped_by_the_order_of_their_columns(landing: Landing) -> No
 
 
 @pytest.mark.parametrize("format", list(FileFormat))
-def test_a_file_without_a_byte_is_empty_in_every_format(format: FileFormat, landing: Landing) -> None:
+def test_a_file_without_a_byte_is_empty_where_a_format_begins_with_rows(
+    format: FileFormat, landing: Landing
+) -> None:
+    """Of Parquet and of Avro not even the first bytes are there."""
     landing.put("nothing", b"")
     source = source_of(landing, format=format)
+    if format in (FileFormat.PARQUET, FileFormat.AVRO):
+        with pytest.raises(BadFiles, match=r"LS422(.|\n)*nothing: it is not a whole"):
+            group_by_shape(files_in(landing), source, landing.root, ORDERS)
+        return
     (group,) = group_by_shape(files_in(landing), source, landing.root, ORDERS)
     assert (group.shape.columns, group.shape.empty) == ((), True)
     assert not damaged_files(group.files, source, landing.root, ORDERS)

@@ -243,8 +243,14 @@ class Plans:
         return relation.create(table, none, none, read, *moment)
 
     def over(self, node: Any, children: Sequence[Any]) -> Any:
-        """The same node over other children, which have the same columns."""
-        return node.withNewChildren(self._sequence(children))
+        """The same node over other children, which have the same columns.
+
+        Spark's ``withNewChildren`` keeps children that are equal to the new ones, and to Spark two reads of
+        one path are equal, whatever was in the file at either time.
+        """
+        made = node.withNewChildrenInternal(self._sequence(children).toIndexedSeq())
+        made.copyTagsFrom(node)
+        return made
 
     def filtered(self, child: Any, conditions: Sequence[Any]) -> Any:
         """The rows for which all conditions are true."""

@@ -30,7 +30,7 @@ from lakesmith.quoting import own, quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.quarantine import REASONS
 from lakesmith.spark.catalyst.arrival import batch_of
-from lakesmith.spark.frames.comparable import comparable, has_equality
+from lakesmith.spark.frames.comparable import all_true, comparable, has_equality
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.query.table_query import QueryRows
 from lakesmith.spark.validation.rules import DELETE, add_reasons, delete_condition, rule_counts, rule_reasons
@@ -199,5 +199,4 @@ def version_parts(columns: Sequence[str]) -> list[str]:
 
 def same_key(left: str, right: str, table: TableDefinition) -> SparkColumn:
     """The join condition of two frames by the table's key (never null)."""
-    pairs = [F.col(f"{left}.{quoted(key)}") == F.col(f"{right}.{quoted(key)}") for key in table.key]
-    return reduce(lambda one, other: one & other, pairs)
+    return all_true(F.col(f"{left}.{quoted(key)}") == F.col(f"{right}.{quoted(key)}") for key in table.key)
