@@ -21,6 +21,7 @@ from py4j.clientserver import FinalizerWorker
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.execute import faults
+from lakesmith.plan.cost import DataSize
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 
@@ -160,7 +161,7 @@ def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
         catalogs=catalogs,
         log_path=lake_paths.log_path,
         driver_memory_mb=3072,
-        little=True,
+        size=DataSize.LITTLE,
         conf=forgetful,
         more_coordinates=(*pair.kafka_jars, *pair.aws_jars, *POSTGRES_JARS),
     )

@@ -84,6 +84,15 @@ ROWS_SENT_TO_EVERY_TASK: Final = 20_000
 LITTLE_DATA_BYTES: Final = 16 * 1024 * 1024
 """Bytes of a run up to which Spark is started for little data: its start costs more than the work."""
 
+ROWS_WORTH_COMPILING_WELL: Final = 1_000_000
+"""Rows of inputs that may be read in full, over all tables that are due, from which on Java's second compiler
+pays in a session that stays, though little is new. (10,000 changes of 5 million rows, two golds in full: 18 to
+22 seconds of processor time a change became 11 to 15; the first one took 37 to 41 instead of 33 to 35, as
+what the first compiler makes is slower where it counts for the second.)"""
+
+ROWS_WORTH_COMPILING_WELL_ONCE: Final = 20_000_000
+"""The same in a session that ends with its work."""
+
 INCREMENTAL_ONE_BYTE_IN: Final = 16
 """Of so many bytes of a table that is refreshed incrementally, or of its inputs, one is counted: a few
 columns are looked at, and a few rows are written. (10,000 changes of 5 million rows, 110 MB: 18 s set up for

@@ -141,11 +141,12 @@ SILENT = """
 import os, signal, sys, time
 from pathlib import Path
 from lakesmith.api.lakehouse import Lakehouse
+from lakesmith.plan.cost import DataSize
 from lakesmith.spark.start.lender import Lender
 
 root, said = Path(sys.argv[1]), []
 with Lakehouse(root) as lake:
-    session = lake.access.session(lake.access.opened(), little=True)
+    session = lake.access.session(lake.access.opened(), DataSize.LITTLE)
     with Lender(root / "sock", lambda: lake.access.handle, lambda: False, said.append, silence=3.0):
         time.sleep(8)
         assert session.is_alive() and not said, said

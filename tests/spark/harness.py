@@ -187,7 +187,7 @@ class Harness:
         names = tuple(select(graph, patterns)) if patterns else graph.order
         events: list[Event] = []
         engine = SparkEngine(self.handle, lake, clones=self.clones)
-        run = Run(decider, names, lambda _lock, _little: engine, events.append)
+        run = Run(decider, names, lambda _lock, _size: engine, events.append)
         run.parallel = parallel
         return RunResult(run.run(), tuple(events))
 

@@ -27,6 +27,7 @@ from lakesmith.execute.unforeseen import DEBUG, unforeseen
 from lakesmith.journal.acting import Action, acting
 from lakesmith.journal.lines import AUDIT, Journal
 from lakesmith.library_logs import hide
+from lakesmith.plan.cost import DataSize
 from lakesmith.project.definitions import STATE_DIR, Project
 from lakesmith.project.files import scratch_folder
 from lakesmith.redaction import redacted
@@ -163,15 +164,33 @@ class Access:
         self._handle: SessionHandle | None = None
         self._clones: ReadingSessions | None = None
         self._reads_topics = self._only_reads = False
-        self.is_little = False
-        """Whether the session is for little data, or the last one was."""
+        self.size = DataSize.LARGE
+        """What the session is set up for, or the last one was."""
         self._starting = Lock()
         self._calls = Calls(self.host.patience)
 
     @property
     def is_warm(self) -> bool:
-        """Whether the session was started already: the next call does not pay for its start."""
-        return self._handle is not None
+        """Whether a session for little data was started already, here or by an earlier command that left it:
+        the next call does not pay for its start."""
+        if self._handle is None:
+            return self._kept_size() is DataSize.LITTLE
+        return self.size is DataSize.LITTLE
+
+    def _kept_size(self) -> DataSize | None:
+        if self._given is not None or not self.host.reuses:
+            return None
+        from lakesmith.spark.start.resident import size_of_kept, socket_of
+
+        project = self.opened().project
+        return size_of_kept(socket_of(project.root, project.target.name))
+
+    @property
+    def stays(self) -> bool:
+        """Whether the session does more work after a call: of this process, or of the next command."""
+        if not self.host.reuses:
+            return True
+        return self._warm_seconds(self.opened().project.keep_warm_seconds) > 0
 
     @property
     def handle(self) -> SessionHandle | None:
@@ -241,9 +260,9 @@ class Access:
 
         return self.do(call, cancel)
 
-    def in_session(self, opened: Opened, little: bool, work: Callable[[SessionHandle], T]) -> T:
+    def in_session(self, opened: Opened, size: DataSize, work: Callable[[SessionHandle], T]) -> T:
         """Does ``work`` in the session, started if need be: an interrupt cancels its jobs."""
-        session = self.do(lambda: self.session(opened, little))
+        session = self.do(lambda: self.session(opened, size))
         return self.do_in_spark(session, lambda: work(session))
 
     def alone(self, opened: Opened, command: str, wait: float = 0.0) -> AbstractContextManager[ProjectLock]:
@@ -279,12 +298,15 @@ class Access:
         """Tells the host which process the call waits for."""
         self.host.notice(f"waiting: the project is in use by {holder}")
 
-    def session(self, opened: Opened, little: bool, stays: bool = True, reads: bool = False) -> SessionHandle:
+    def session(
+        self, opened: Opened, size: DataSize, stays: bool = True, reads: bool = False
+    ) -> SessionHandle:
         """The Spark session, started if need be.
 
-        ``little``: for little data. ``stays``: whether it may be left warm for the next process. ``reads``:
+        ``size``: what it is started for. ``stays``: whether it may be left warm for the next process. ``reads``:
         the caller only reads.
         """
+        from lakesmith.spark.jvm.growing import grow
         from lakesmith.spark.open import open_session
         from lakesmith.spark.start.resident import STARTS_ITS_OWN
 
@@ -292,18 +314,20 @@ class Access:
             self._require_writer(reads)
             self._require_living()
             if self._handle is None:
-                self.is_little = little
+                self.size = size
                 keep = self._keep(opened, reads) if stays else None
                 with self.host.busy("starting Spark"):
-                    self._handle = open_session(opened.project, little, keep, self._given)
+                    self._handle = open_session(opened.project, size, keep, self._given)
                 for note in self._handle.notes:
                     if STARTS_ITS_OWN in note:
                         self.host.notice(note)
                 self._reads_topics = opened.project.has_topics
                 self._follow()
+            elif size is not DataSize.LITTLE:
+                grow(self._handle.spark)
             return self._handle
 
-    def engine(self, opened: Opened, lock: ProjectLock, tell: Listener, little: bool) -> Engine:
+    def engine(self, opened: Opened, lock: ProjectLock, tell: Listener, size: DataSize) -> Engine:
         """An engine in the Spark session, which the lock's holder is said to use."""
         from lakesmith.spark.engine import SparkEngine
         from lakesmith.spark.open import open_engine
@@ -316,8 +340,8 @@ class Access:
                 # The project got its first topic since: a running JVM gets no jars.
                 self._end_session()
             if self._handle is None:
-                self.is_little = little
-                engine = open_engine(opened.lake, lock, tell, little, self._keep(opened), self._given)
+                self.size = size
+                engine = open_engine(opened.lake, lock, tell, size, self._keep(opened), self._given)
                 self._handle = engine.session
                 self._reads_topics = opened.project.has_topics
                 self._follow()

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from lakesmith import limits
 from lakesmith.api.access import Access
 from lakesmith.api.frames import exact
 from lakesmith.catalog.history import resolve_as_of
@@ -18,6 +17,7 @@ from lakesmith.execute.lake import planned_bytes, table_bytes
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.rollback import never_written
 from lakesmith.execute.verify import Verdict, Verification, VerifyStarted, as_dict, verification_of
+from lakesmith.plan.cost import DataSize
 from lakesmith.plan.steps import TableStep
 from lakesmith.project.definitions import TableName
 
@@ -85,8 +85,8 @@ def diff(access: Access, table: str, begin: str, end: str | None, limit: int | N
     opened = access.opened()
     name = opened.one_of_ours(table)
     span = _span(opened, name, begin, end)
-    little = table_bytes(opened.lake, [name]) <= limits.LITTLE_DATA_BYTES
-    session = access.do(lambda: access.session(opened, little, reads=True))
+    size = DataSize.of(table_bytes(opened.lake, [name]))
+    session = access.do(lambda: access.session(opened, size, reads=True))
     return access.do_in_spark(session, lambda: _diff(session, span, limit, opened.project.secrets))
 
 
@@ -137,8 +137,8 @@ def _verified(
     access: Access, opened: Opened, steps: Sequence[TableStep], on_event: VerifyListener
 ) -> dict[TableName, Verification]:
     on_event(EngineStarting())
-    little = planned_bytes(opened.lake, steps) <= limits.LITTLE_DATA_BYTES
-    session = access.do(lambda: access.session(opened, little, reads=True))
+    size = DataSize.of(planned_bytes(opened.lake, steps))
+    session = access.do(lambda: access.session(opened, size, reads=True))
     from lakesmith.spark.verify import verify_steps
 
     return access.do_in_spark(session, lambda: verify_steps(session, opened.lake, steps, on_event))

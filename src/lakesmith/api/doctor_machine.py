@@ -14,6 +14,7 @@ from pathlib import Path
 from lakesmith import __version__
 from lakesmith.api.words import count, duration, size
 from lakesmith.errors import LakesmithError
+from lakesmith.plan.cost import DataSize
 from lakesmith.project.definitions import Project
 from lakesmith.spark.start.class_archive import archive_for, last_doubt, usable, why_missing
 from lakesmith.spark.start.find_java import JavaRuntime, look_for_java
@@ -133,7 +134,7 @@ def start_check(project: Project) -> Check:
 
     began = time.monotonic()
     try:
-        session = open_session(project, True)
+        session = open_session(project, DataSize.LITTLE)
     except LakesmithError as error:
         return Check("spark", Verdict.PROBLEM, "\n".join(error.problems[0].lines()))
     try:

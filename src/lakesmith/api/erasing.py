@@ -19,6 +19,7 @@ from lakesmith.execute.erase import Asked, EraseDecider, Erasure, Receipts, plan
 from lakesmith.execute.faults import reach
 from lakesmith.execute.landing_erase import LandingFile, require_choices
 from lakesmith.execute.opened import Opened
+from lakesmith.plan.cost import DataSize
 from lakesmith.plan.steps import Strategy
 from lakesmith.project.definitions import TableName
 from lakesmith.recovery.versions import erase_versions, require_client
@@ -161,7 +162,7 @@ def _look(access: Access, opened: Opened, erasure: Erasure, on_event: Listener) 
     from lakesmith.spark.erase import find
 
     access.stop_warm(opened)
-    session = access.do(lambda: access.session(opened, little=False, stays=False))
+    session = access.do(lambda: access.session(opened, size=DataSize.LARGE, stays=False))
 
     def look() -> Work:
         found = find(session, opened.lake, erasure)
@@ -301,6 +302,6 @@ def readmit(access: Access, table: str, options: EraseOptions) -> Readmitted:
         persons, strategy = asked.persons, Strategy.READMIT
         decider = EraseDecider(opened.graph, opened.lake, persons=persons, strategy=strategy)
         for name in erasure.sourced:
-            if failed := access.in_session(opened, True, partial(walk, decider, name)):
+            if failed := access.in_session(opened, DataSize.LITTLE, partial(walk, decider, name)):
                 raise RunError(failed)
     return Readmitted(erasure.sourced)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lakesmith import limits
 from lakesmith.api.access import Access
 from lakesmith.api.results import Change
 from lakesmith.api.running import event_to_dict
@@ -22,6 +21,7 @@ from lakesmith.execute.lake import table_bytes
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.publish import publish_ledger
 from lakesmith.execute.run import LazyEngine
+from lakesmith.plan.cost import DataSize
 from lakesmith.plan.fingerprint import definition_fingerprint
 from lakesmith.plan.steps import TableStep
 from lakesmith.plan.watermarks import ahead_in_words
@@ -97,8 +97,8 @@ def change_files(
 
     def make(preview: FileChange) -> FilesChanged:
         def engine() -> Engine:
-            little = table_bytes(opened.lake, (name,)) <= limits.LITTLE_DATA_BYTES
-            return access.engine(opened, locks[0], on_event, little)
+            size = DataSize.of(table_bytes(opened.lake, (name,)))
+            return access.engine(opened, locks[0], on_event, size)
 
         published = access.do(lambda: _published(opened, definition, wanted, (LazyEngine(engine), on_event)))
         return FilesChanged(published, preview)

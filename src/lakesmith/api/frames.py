@@ -12,7 +12,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from lakesmith import limits
 from lakesmith.api.access import Access
 from lakesmith.catalog.history import resolve_as_of
 from lakesmith.catalog.local import Elsewhere
@@ -21,6 +20,7 @@ from lakesmith.errors import Problem, UsageError
 from lakesmith.execute.lake import table_bytes
 from lakesmith.execute.opened import Opened
 from lakesmith.graph.check_references import nearest_table
+from lakesmith.plan.cost import DataSize
 from lakesmith.project.definitions import TableName
 from lakesmith.sql.model import SqlAnalysis
 
@@ -38,15 +38,15 @@ _SELECTS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query's text; ``as_of``: the snapshot of each of its tables, None: as they are now; ``little``: so is
-    what it reads.
+    """A query's text; ``as_of``: the snapshot of each of its tables, None: as they are now; ``size``: what
+    it reads.
 
     ``others``: where the metadata is of tables that are others'.
     """
 
     sql: str
     as_of: Mapping[TableName, int] | None
-    little: bool
+    size: DataSize
     others: Mapping[TableName, Elsewhere] = field(default_factory=dict)
 
 
@@ -69,8 +69,8 @@ def ask(opened: Opened, sql: str, as_of: str | None) -> Question:
         # What Spark's catalog does not name is read as any table of the past is.
         analysis = _analysed(sql, strict=True)
         snapshots = {name: _head(opened, name, state) for name, state in states.items()}
-        return Question(sql, snapshots, _is_little(opened, analysis), others)
-    return Question(sql, _resolved(states, analysis, as_of), _is_little(opened, analysis), others)
+        return Question(sql, snapshots, _size(opened, analysis), others)
+    return Question(sql, _resolved(states, analysis, as_of), _size(opened, analysis), others)
 
 
 def _head(opened: Opened, name: TableName, state: TableState) -> int:
@@ -160,11 +160,10 @@ def _missing(opened: Opened, name: TableName) -> Problem:
     return Problem("LS240", what, None, "a table of the lake, by its logical name layer.name", hint=hint)
 
 
-def _is_little(opened: Opened, analysis: SqlAnalysis | None) -> bool:
-    """Whether starting Spark costs more than the query itself can."""
+def _size(opened: Opened, analysis: SqlAnalysis | None) -> DataSize:
     if analysis is None or any(len(reference.parts) != 2 for reference in analysis.references):
-        return False
-    return table_bytes(opened.lake, _tables(analysis)) <= limits.LITTLE_DATA_BYTES
+        return DataSize.LARGE
+    return DataSize.of(table_bytes(opened.lake, _tables(analysis)))
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def up(
     def open_lake(lost: Lake | None) -> Lake:
         lake = Lakehouse(access.folder, access.target, host=Host(observer.notice, service="up"))
         if isinstance(lost, Lakehouse):
-            lake.access.session(lake.access.opened(), lost.access.is_little)
+            lake.access.session(lake.access.opened(), lost.access.size)
         return lake
 
     def engine_of(lake: Lake) -> SessionHandle | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from lakesmith.api.access import Access, Host
 from lakesmith.api.changing import Changing
 from lakesmith.api.tracing import Tracing
+from lakesmith.plan.cost import DataSize
 from lakesmith.quoting import quoted
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class Lakehouse(Changing, Tracing):
 
         opened = self.access.opened()
         question = ask(opened, sql, as_of)
-        session = self.access.do(lambda: self.access.session(opened, question.little, reads=True))
+        session = self.access.do(lambda: self.access.session(opened, question.size, reads=True))
         return Rows(session, question, tuple(opened.project.secrets), self.access)
 
     def diff(self, table: str, begin: str, end: str | None = None, *, limit: int | None = None) -> Diff:
@@ -394,7 +395,7 @@ class Lakehouse(Changing, Tracing):
     def _spark(self) -> SparkSession:
         from lakesmith.catalog.protocol import CATALOG_NAME
 
-        spark = self.access.session(self.access.opened(), little=False).spark
+        spark = self.access.session(self.access.opened(), size=DataSize.LARGE).spark
         spark.sql(f"USE {CATALOG_NAME}")
         return spark
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from threading import Event as Flag
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from lakesmith import limits
 from lakesmith.api.access import Access
 from lakesmith.errors import UsageError
 from lakesmith.execute.engine import RunStopped
@@ -24,6 +23,7 @@ from lakesmith.execute.maintenance import (
 )
 from lakesmith.execute.opened import Opened
 from lakesmith.journal.acting import Action
+from lakesmith.plan.cost import DataSize
 from lakesmith.plan.maintenance import Care
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def maintain_slice(access: Access, table: str) -> Slice:
     name = opened.one_of_ours(table)
     turns = Turns(opened.lake, "maintain", wait_seconds=0.0)
     with turns.take(), access.noting(opened.project, "maintain", f"maintain {name}", [name]) as action:
-        session = access.session(opened, little=False)
+        session = access.session(opened, size=DataSize.LARGE)
         maintainer = Maintainer(session, opened.lake, turns)
         done = access.do(lambda: maintain_slice(maintainer, name))
         if done.files or done.snapshots:
@@ -107,14 +107,14 @@ def maintain(access: Access, select: Sequence[str], options: MaintenanceOptions)
         done.append(each)
         heard(each)
 
-    little = sum(care.bytes_to_rewrite for care in cares) <= limits.LITTLE_DATA_BYTES
+    size = DataSize.of(sum(care.bytes_to_rewrite for care in cares))
     if not cares:
         return MaintenanceResult(left=left)
     try:
         with access.noting(opened.project, "maintain", " ".join(("maintain", *select))) as action:
             heard = _heard(action, options.on_event)
             options = replace(options, on_event=heard)
-            stopped = _in_pieces(access, opened, ("maintain", little), options, work)
+            stopped = _in_pieces(access, opened, ("maintain", size), options, work)
     except KeyboardInterrupt as interrupt:
         raise Interrupted(MaintenanceResult(tuple(done), left, stopped=True)) from interrupt
     return MaintenanceResult(tuple(done), left, stopped)
@@ -138,7 +138,7 @@ def rewrite(access: Access, table: str, everything: bool, on_event: Listener) ->
     try:
         with access.noting(opened.project, "rewrite", command, [name]) as action:
             options = MaintenanceOptions(on_event=_heard(action, on_event))
-            _in_pieces(access, opened, (command, False), options, work)
+            _in_pieces(access, opened, (command, DataSize.LARGE), options, work)
     except KeyboardInterrupt as interrupt:
         raise Interrupted(RewriteResult(name, stopped=True)) from interrupt
     return results[0] if results else RewriteResult(name, stopped=True)
@@ -163,14 +163,14 @@ def _heard(action: Action, on_event: Listener) -> Listener:
 def _in_pieces(
     access: Access,
     opened: Opened,
-    how: tuple[str, bool],
+    how: tuple[str, DataSize],
     options: MaintenanceOptions,
     work: Callable[[Maintainer], None],
 ) -> bool:
     """Does ``work`` in pieces, between which runs of other processes take place.
 
     Args:
-        how: what the lock's holder is called, and whether there is little data.
+        how: what the lock's holder is called, and how much data there is.
         work: uses the maintainer, which takes the lock for each piece.
 
     Returns whether the work was stopped before its end.
@@ -178,7 +178,7 @@ def _in_pieces(
     from lakesmith.spark.maintenance.maintainer import Maintainer
     from lakesmith.spark.open import keep_cancelling
 
-    command, little = how
+    command, size = how
 
     def say(text: str) -> None:
         options.on_event(Step(text))
@@ -186,7 +186,7 @@ def _in_pieces(
     turns = Turns(
         opened.lake, command, on_wait=lambda holder: say(f"waiting for {holder}"), give_way=options.give_way
     )
-    session = access.do(lambda: access.session(opened, little))
+    session = access.do(lambda: access.session(opened, size))
 
     def give_up(ended: Flag) -> None:
         turns.stop.set()

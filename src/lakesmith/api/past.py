@@ -23,6 +23,7 @@ from lakesmith.execute.rollback import (
     to_be_tagged,
     to_be_untagged,
 )
+from lakesmith.plan.cost import DataSize
 from lakesmith.project.definitions import TableName
 
 
@@ -172,7 +173,9 @@ def _roll_back(access: Access, opened: Opened, preview: RolledBack) -> RolledBac
 
     rollback, hold = preview.prepared.rollback, preview.options.hold
     if not preview.is_needless:
-        access.in_session(opened, True, lambda session: roll_back(session, opened.lake, rollback, hold=hold))
+        access.in_session(
+            opened, DataSize.LITTLE, lambda session: roll_back(session, opened.lake, rollback, hold=hold)
+        )
     return replace(preview, done=True)
 
 
@@ -185,7 +188,9 @@ def release(access: Access, table: str, wait: float) -> Released:
     with acting, access.alone(opened, f"release {name}", wait):
         was_held = hold_of(opened.lake.catalog.table(name.layer, name.name)) is not None
         if was_held:
-            access.in_session(opened, True, lambda session: release_table(session, opened.lake, name))
+            access.in_session(
+                opened, DataSize.LITTLE, lambda session: release_table(session, opened.lake, name)
+            )
     return Released(name, was_held)
 
 
@@ -202,7 +207,9 @@ def tag(access: Access, name: str, moves: bool, wait: float) -> Tagged:
         states = own_states(opened.lake)
         tables = to_be_tagged(name, states, replace=moves)
         if tables:
-            access.in_session(opened, True, lambda session: set_tag(session, opened.lake, name, tables))
+            access.in_session(
+                opened, DataSize.LITTLE, lambda session: set_tag(session, opened.lake, name, tables)
+            )
     return Tagged(name, tuple(states))
 
 
@@ -213,5 +220,7 @@ def untag(access: Access, name: str, wait: float) -> Untagged:
     acting = access.noting(opened.project, "untag", f"untag {name}", lasting=True)
     with acting, access.alone(opened, f"untag {name}", wait):
         tables = to_be_untagged(name, own_states(opened.lake), opened.project)
-        access.in_session(opened, True, lambda session: remove_tag(session, opened.lake, name, tables))
+        access.in_session(
+            opened, DataSize.LITTLE, lambda session: remove_tag(session, opened.lake, name, tables)
+        )
     return Untagged(name, tuple(tables))

@@ -30,6 +30,7 @@ from lakesmith.execute.events import (
 from lakesmith.execute.forecast import Forecast, forecast
 from lakesmith.execute.opened import Opened
 from lakesmith.execute.run import Run
+from lakesmith.plan.cost import DataSize
 from lakesmith.plan.losses import WAITS
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableName
@@ -87,12 +88,12 @@ def run_decided(
         if on_event is not None:
             on_event(event)
 
-    def engine(lock: ProjectLock, little: bool) -> Engine:
+    def engine(lock: ProjectLock, size: DataSize) -> Engine:
         if work.stop.is_set():
             raise RunStopped([])
-        return access.engine(opened, lock, tell, little)
+        return access.engine(opened, lock, tell, size)
 
-    work = Run(decider, names, engine, tell, command=how[0], wait_seconds=how[1])
+    work = Run(decider, names, engine, tell, command=how[0], wait_seconds=how[1], stays=access.stays)
     is_run = how[0] == "run"
     try:
         access.do(work.run, partial(_give_up, work))

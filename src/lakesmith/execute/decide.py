@@ -154,6 +154,19 @@ class Decider:
         query = with_refusals(query, {key: why.reason for key, why in refused.items()})
         return replace(query, refused={**query.refused, **lasting})
 
+    def rows_in_full(self, decisions: Iterable[Decision]) -> int:
+        """Returns how many rows of inputs may be read in full by the queries that are due."""
+        due = [each for each in decisions if isinstance(each, TableStep | Waiting)]
+        nodes = [self.graph.node(each.name) for each in due if self._may_be_in_full(each)]
+        states = [self.lake.facts(name).state for node in nodes for name in node.inputs]
+        return sum(state.head.count("total-records") for state in states if state and state.head)
+
+    def _may_be_in_full(self, decision: TableStep | Waiting) -> bool:
+        if isinstance(decision, TableStep) and decision.strategy is not Strategy.FULL:
+            return decision.strategy.is_by_keys
+        node = self.graph.node(decision.name)
+        return node.definition.query is not None and self.query(node).row_wise is False
+
     def refuse(self, step: TableStep, refused: NotIncremental) -> None:
         """Excludes the step's strategy when its table is decided again; keys and sums together."""
         strategy = Strategy.KEYS if step.strategy.is_by_keys else step.strategy

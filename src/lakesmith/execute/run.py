@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from threading import Event as Flag
 from threading import Lock
 
-from lakesmith import limits
 from lakesmith.catalog.lock import ProjectLock
 from lakesmith.errors import LakesmithError, RunError
 from lakesmith.execute.decide import Decider
@@ -36,6 +35,7 @@ from lakesmith.execute.locking import Claim
 from lakesmith.execute.publish import publish_advance, takes_spark
 from lakesmith.execute.unforeseen import unforeseen_of
 from lakesmith.exports.publishing import exports_behind, publish, step_of
+from lakesmith.plan.cost import DataSize
 from lakesmith.plan.steps import Decision, Refused, TableStep, UpToDate, Waiting
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.bad_files import BadFiles
@@ -200,8 +200,8 @@ def _never_still(name: TableName) -> RunError:
     )
 
 
-EngineFactory = Callable[[ProjectLock, bool], Engine]
-"""Starts an engine under the lock; True: there is little data to work on."""
+EngineFactory = Callable[[ProjectLock, DataSize], Engine]
+"""Starts an engine under the lock; the size of the data to work on."""
 
 
 @dataclass
@@ -231,7 +231,8 @@ class LazyEngine:
 
 @dataclass
 class Run:
-    """Refreshes ``names`` and calls ``listener``. ``stop`` ends the run after the current publish."""
+    """Refreshes ``names`` and calls ``listener``. ``stop`` ends the run after the current publish;
+    ``stays``: the engine does more work later."""
 
     decider: Decider
     names: Sequence[TableName]
@@ -242,6 +243,7 @@ class Run:
     parallel: int = 2
     stop: Flag = field(default_factory=Flag)
     engine: LazyEngine | None = None
+    stays: bool = False
 
     def run(self) -> int:
         """Runs to the end and returns the exit code. Raises LockedError, and whatever starting the engine
@@ -266,13 +268,13 @@ class Run:
         with self.decider.one_look(self.names):
             decisions = self.decider.decide_all(self.names)
             behind = exports_behind(self.decider.lake.project, self.decider.lake.catalog, self.names)
-            size = planned_bytes(self.decider.lake, decisions) + table_bytes(self.decider.lake, behind)
-            little = size <= limits.LITTLE_DATA_BYTES
+            read = planned_bytes(self.decider.lake, decisions) + table_bytes(self.decider.lake, behind)
+            size = DataSize.of(read, self.decider.rows_in_full(decisions), self.stays)
         if not behind and all(isinstance(decision, UpToDate) for decision in decisions):
             for decision in decisions:
                 self._current(decision)
             return 0
-        self.engine = LazyEngine(lambda: self.start_engine(lock, little))
+        self.engine = LazyEngine(lambda: self.start_engine(lock, size))
         if takes_spark(self.decider.lake, decisions):
             # There will be work for it: it starts while the first table is being planned again.
             self.engine()

@@ -4,12 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from lakesmith import limits
 from lakesmith.catalog.progress import AppendRange, append_only_since, live_rows
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.plan.steps import InputRange, Strategy, TableStep
 from lakesmith.project.definitions import TableName
+
+
+class DataSize(StrEnum):
+    """How much a Spark session has to read, by which its JVM is set up."""
+
+    LITTLE = "little"
+    """Its start costs more than the work."""
+    MIXED = "mixed"
+    """Little is new, but tables of many rows may be computed in full."""
+    LARGE = "large"
+
+    @classmethod
+    def of(cls, size: int, rows_in_full: int = 0, stays: bool = False) -> DataSize:
+        """Returns the class of so many bytes, and of so many rows of inputs that may be read in full.
+        ``stays``: the session does more work after this."""
+        if size > limits.LITTLE_DATA_BYTES:
+            return cls.LARGE
+        worth = limits.ROWS_WORTH_COMPILING_WELL if stays else limits.ROWS_WORTH_COMPILING_WELL_ONCE
+        return cls.MIXED if rows_in_full >= worth else cls.LITTLE
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the work is more than the start: then memory and shuffles are set up for it."""
+        return self is DataSize.LARGE
+
+    @property
+    def served_by(self) -> tuple[DataSize, ...]:
+        """The classes of warm JVMs in which such work may be done; the own one first."""
+        return (self, DataSize.MIXED) if self is DataSize.LITTLE else (self,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +101,8 @@ def held(state: TableState | None, snapshot_id: int | None) -> Amount | None:
 
 
 def whole_below_bytes(warm: bool) -> int:
-    """Returns the size of inputs below which a full refresh is cheaper, less in a ``warm`` session."""
+    """Returns the size of inputs below which a full refresh is cheaper, less in a ``warm`` session of little
+    data: others compile what computes in full well."""
     worth = limits.COMPUTED_WHOLE_WARM_BELOW_BYTES if warm else limits.COMPUTED_WHOLE_BELOW_BYTES
     return min(worth, limits.COMPUTED_WHOLE_BELOW_BYTES)
 

@@ -16,10 +16,11 @@ from lakesmith.errors import LakesmithError, QualityError, RunError
 from lakesmith.execute.engine import NotIncremental, Outdated, Unanswered
 from lakesmith.execute.events import BatchReport, Listener
 from lakesmith.execute.faults import note_jvm
-from lakesmith.execute.lake import Lake
+from lakesmith.execute.lake import Lake, planned_bytes
 from lakesmith.exports.due import ExportStep
 from lakesmith.exports.publishing import Written
 from lakesmith.exports.traces import TRACES
+from lakesmith.plan.cost import DataSize
 from lakesmith.plan.settings import renamings, still_ahead
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.sources.names import printable
@@ -81,6 +82,8 @@ class SparkEngine:
     def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
         """Does one batch and publishes it. Raises RunError with the root cause of what fails in Spark."""
         with explaining(self.session, self.lake.project.secrets):
+            if DataSize.of(planned_bytes(self.lake, [step])) is not DataSize.LITTLE:
+                self.sessions.grow()
             spark = self.sessions.of(step, self.lake.project.root)
             batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)
         try:

@@ -20,6 +20,7 @@ from lakesmith.catalog.open import iceberg_properties
 from lakesmith.errors import EnvironmentProblem, LakesmithError
 from lakesmith.execute.events import EngineStarted, EngineStarting, Listener
 from lakesmith.execute.lake import Lake
+from lakesmith.plan.cost import DataSize
 from lakesmith.project.definitions import Project
 from lakesmith.project.files import scratch_folder
 from lakesmith.spark.iceberg.commits import use_naming
@@ -41,8 +42,8 @@ Offer = Callable[[SessionSettings], "SparkSession"]
 _FILLED_IN = re.compile(r"\$\{\S+?\}")
 
 
-def session_settings(project: Project, little: bool = False) -> SessionSettings:
-    """Returns the settings of the target's session; ``little``: for little data. Raises EnvironmentProblem
+def session_settings(project: Project, size: DataSize = DataSize.LARGE) -> SessionSettings:
+    """Returns the settings of the target's session; ``size``: what it is set up for. Raises EnvironmentProblem
     LS308, LS326."""
     return SessionSettings(
         catalogs={
@@ -51,7 +52,7 @@ def session_settings(project: Project, little: bool = False) -> SessionSettings:
         },
         log_path=log_of(project),
         conf=dict(project.target.spark),
-        little=little,
+        size=size,
         more_coordinates=jars_of(project),
     )
 
@@ -98,26 +99,29 @@ def offer(session: Offer) -> None:
 
 
 def open_session(
-    project: Project, little: bool = False, keep: KeepWarm | None = None, given: SparkSession | None = None
+    project: Project,
+    size: DataSize = DataSize.LARGE,
+    keep: KeepWarm | None = None,
+    given: SparkSession | None = None,
 ) -> SessionHandle:
     """Returns a session on the lake; ``keep``: a warm JVM, to use and to leave; ``given``: its parent. Raises
     EnvironmentProblem."""
     require_shared(project)
     use_naming(project.target.naming)
     if given is not None or _offered:
-        settings = session_settings(project, little)
+        settings = session_settings(project, size)
         return over_given(given or _offered[0](settings), settings)
     if is_cluster(dict(project.target.spark)):
         # Its executors would be held for as long as the JVM is left.
         keep = None
-    return start_session(replace(session_settings(project, little), keep=keep)).result()
+    return start_session(replace(session_settings(project, size), keep=keep)).result()
 
 
 def open_engine(
     lake: Lake,
     lock: ProjectLock,
     listener: Listener,
-    little: bool = False,
+    size: DataSize = DataSize.LARGE,
     keep: KeepWarm | None = None,
     given: SparkSession | None = None,
 ) -> SparkEngine:
@@ -130,7 +134,7 @@ def open_engine(
     # Importing PyIceberg takes a second or two: it is done while the JVM comes up, not when the ledger is
     # first written.
     threading.Thread(target=_import_writer, args=(lake,), name="pyiceberg-import", daemon=True).start()
-    session = open_session(lake.project, little, keep, given)
+    session = open_session(lake.project, size, keep, given)
     lock.note_jvm(session.jvm_pid)
     listener(EngineStarted(time.monotonic() - began, tuple(session.notes)))
     return SparkEngine(session, lake)

@@ -21,6 +21,7 @@ from lakesmith.cli.main import app
 from lakesmith.execute.events import Listener
 from lakesmith.execute.faults import arrange, clear
 from lakesmith.execute.lake import Lake
+from lakesmith.plan.cost import DataSize
 from lakesmith.spark import open as spark_open
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.start.session import SessionHandle
@@ -75,7 +76,7 @@ def shop(
         lake: Lake,
         _lock: ProjectLock,
         _listener: Listener,
-        _little: bool,
+        _size: DataSize,
         _keep: object = None,
         _given: object = None,
     ) -> SparkEngine:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakesmith.errors import EnvironmentProblem
+from lakesmith.plan.cost import DataSize
 from lakesmith.project.definitions import Project, Target
 from lakesmith.spark.start.attempts import attempts
 from lakesmith.spark.start.class_archive import Archive
@@ -19,9 +20,9 @@ MASTER = {"spark.master": "spark://here:7077"}
 JARS = (Path("/jars/iceberg.jar"), Path("/jars/aws.jar"))
 
 
-def _conf(little: bool = False, **given: str) -> dict[str, str]:
+def _conf(size: DataSize = DataSize.LARGE, **given: str) -> dict[str, str]:
     conf = {**MASTER, **{name.replace("__", "."): value for name, value in given.items()}}
-    settings = SessionSettings(catalogs={}, log_path=Path("spark.log"), conf=conf, little=little)
+    settings = SessionSettings(catalogs={}, log_path=Path("spark.log"), conf=conf, size=size)
     return session_conf(settings, Path("/tmp/session"), JARS)
 
 
@@ -44,7 +45,9 @@ def test_executors_get_the_jars_and_can_reach_the_driver() -> None:
 
 
 def test_the_targets_settings_win() -> None:
-    conf = _conf(little=True, spark__pyspark__python="/usr/bin/python3.12", spark__jars="s3://b/udf.jar")
+    conf = _conf(
+        size=DataSize.LITTLE, spark__pyspark__python="/usr/bin/python3.12", spark__jars="s3://b/udf.jar"
+    )
     assert conf["spark.pyspark.python"] == "/usr/bin/python3.12"
     assert conf["spark.jars"].endswith("aws.jar,s3://b/udf.jar")
     assert conf["spark.sql.shuffle.partitions"] == "8"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from lakesmith import limits
 from lakesmith.api.access import Access
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.errors import LakesmithError, LockedError
@@ -16,6 +15,7 @@ from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import table_bytes
 from lakesmith.execute.locking import Claim
 from lakesmith.execute.opened import Opened
+from lakesmith.plan.cost import DataSize
 from lakesmith.plan.steps import Strategy, TableStep
 from lakesmith.project.definitions import TableName
 from lakesmith.quality.results import TableResult as TableResult
@@ -78,7 +78,7 @@ def _checked(
     if not steps:
         return Checked(ident, tuple(each for each in planned if isinstance(each, TableResult)))
     on_event("starting Spark")
-    little = table_bytes(opened.lake, [step.name for step in steps]) <= limits.LITTLE_DATA_BYTES
+    size = DataSize.of(table_bytes(opened.lake, [step.name for step in steps]))
 
     def work() -> Checked:
         from lakesmith.spark.check import check_steps
@@ -92,7 +92,7 @@ def _checked(
         on_event(f"checking {name}, {number} of {total}")
 
     with access.noting(opened.project, "check", command) as action:
-        session = access.do(lambda: access.session(opened, little))
+        session = access.do(lambda: access.session(opened, size))
         found = access.do_in_spark(session, work)
         for each in found.tables:
             for failed in each.failed:

@@ -12,13 +12,13 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from lakesmith import limits
 from lakesmith.api.access import Access
 from lakesmith.api.files import files
 from lakesmith.api.frames import exact
 from lakesmith.errors import UsageError
 from lakesmith.execute.lake import table_bytes
 from lakesmith.execute.opened import Opened
+from lakesmith.plan.cost import DataSize
 from lakesmith.project.definitions import HttpSource, Source, TableDefinition
 from lakesmith.serve.intake.events import EventReader
 from lakesmith.serve.send.values import EventMaker, Occasion
@@ -153,8 +153,8 @@ def trace(
             return Trace(str(definition.name), chosen.name, text, stops, notes, time.monotonic() - began)
     names = (definition.name, *opened.graph.downstream(definition.name))
     inputs = {each for name in names for each in (name, *opened.graph.node(name).inputs)}
-    little = table_bytes(opened.lake, inputs) <= limits.LITTLE_DATA_BYTES
-    session = access.do(lambda: access.session(opened, little, reads=True))
+    size = DataSize.of(table_bytes(opened.lake, inputs))
+    session = access.do(lambda: access.session(opened, size, reads=True))
     from lakesmith.spark.trace.copy import EventText
     from lakesmith.spark.trace.follow import follow
 

@@ -17,12 +17,15 @@ from lakesmith.sources.inspect import read_shape
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.shape import UnreadableFile
 from lakesmith.spark.jvm.gateway import close_catalogs
+from lakesmith.spark.jvm.growing import grow
 
 _OF_FILES: Final = (Strategy.FILES, Strategy.LEDGER, Strategy.REPLAY)
 
 # What Spark infers from one table's filter for another's takes time by the square of the columns, and more: a
 # file of 300 columns was never planned. Nothing is joined where files are read.
 _READING: Final = {"spark.sql.constraintPropagation.enabled": "false"}
+
+_CLONES: Final = ("_compiled", "_interpreted")
 
 # Java takes eight seconds to compile code for 300 columns: longer than to interpret a few thousand rows.
 _INTERPRETED: Final = {
@@ -51,9 +54,14 @@ class ReadingSessions:
             return self.session
         return self._interpreted if is_wide(step, root) else self._compiled
 
+    def grow(self) -> None:
+        """Sets the sessions up for more than little data, for the rest of their time."""
+        for each in (self.session, *(vars(self)[name] for name in _CLONES if name in vars(self))):
+            grow(each)
+
     def close(self) -> None:
         """Closes the clones. Raises Py4JError if the JVM does not answer."""
-        for name in ("_compiled", "_interpreted"):
+        for name in _CLONES:
             if (clone := vars(self).pop(name, None)) is not None:
                 close_catalogs(clone)
 

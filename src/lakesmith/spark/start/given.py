@@ -217,7 +217,7 @@ def _set_up(child: SparkSession, parent: _Parent, settings: SessionSettings) -> 
 
 def runtime_conf(settings: SessionSettings, reaches_s3: bool) -> dict[str, str]:
     """What the child is set to. ``reaches_s3``: the session has readers of S3 of its own, as EMR's have."""
-    given = {**(_LITTLE if settings.little else {}), **settings_at_start(settings)}
+    given = {**({} if settings.size.is_large else _LITTLE), **settings_at_start(settings)}
     found = {name: value for name, value in given.items() if _at_run_time(name)}
     files = {
         name.removeprefix(_HADOOP): value

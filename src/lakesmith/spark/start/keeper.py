@@ -7,8 +7,9 @@ borrows it holds the connection and says ``done`` at the end. A connection that 
 command that died: what it had begun might still be published, so the JVM is killed.
 
     request                     answer
-    {"want": {NAME: HASH}}      {"port", "secret", "jvm_pid"}, {"differs": [NAME]}, or {"busy": PID}
+    {"want": {NAME: HASHES}}    {"port", "secret", "jvm_pid"}, {"differs": [NAME]}, or {"busy": PID}
     {"stop": true}              {"stopped": true} or {"busy": PID}
+    {"look": true}              {"size": HASH}
 """
 
 from __future__ import annotations
@@ -85,6 +86,8 @@ class Keeper:
             connection.close()
 
     def _answer_to(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request.get("look"):
+            return {"size": self._task["parts"]["size"]}
         if self._borrower is not None:
             return {"busy": self._borrower_pid}
         if request.get("stop"):
@@ -145,9 +148,13 @@ def peer_of(connection: socket.socket) -> tuple[int, int | None]:
     return int(pid), int(uid)
 
 
-def differing(want: dict[str, str], has: dict[str, str]) -> list[str]:
-    """Returns the names of the parts that are not equal."""
-    return sorted(name for name in {*want, *has} if want.get(name) != has.get(name))
+def differing(want: dict[str, str | list[str]], has: dict[str, str]) -> list[str]:
+    """Returns the names of the parts that are not what is wanted, which may be one of several."""
+    return sorted(name for name in {*want, *has} if has.get(name) not in _choices(want.get(name)))
+
+
+def _choices(wanted: str | list[str] | None) -> list[str | None]:
+    return [*wanted] if isinstance(wanted, list) else [wanted]
 
 
 def is_running(pid: int) -> bool:

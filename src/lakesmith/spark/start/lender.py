@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from lakesmith.plan.cost import DataSize
 from lakesmith.spark.start.keeper import differing, kill, listening, peer_of, read_line
 from lakesmith.spark.start.launch import answers
 
@@ -183,7 +184,7 @@ def _answer(handle: SessionHandle | None, request: dict[str, Any]) -> dict[str, 
     if handle is None or handle.lent is None:
         return {"none": True}
     differs = differing(request["want"], dict(handle.lent.parts))
-    if handle.lent.little and not request["little"]:
+    if not handle.lent.size.is_large and handle.lent.size not in DataSize(request["size"]).served_by:
         differs.append("size")
     if differs:
         return {"differs": differs}

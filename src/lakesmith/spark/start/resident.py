@@ -22,6 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from lakesmith.plan.cost import DataSize
 from lakesmith.project.files import own_temporary
 from lakesmith.spark.start.launch import DriverProcess, Gateway
 from lakesmith.spark.start.session_folder import SessionFolder
@@ -75,12 +76,12 @@ class KeepWarm:
 
 @dataclass(frozen=True, slots=True)
 class Lendable:
-    """A JVM that others may work in. ``parts``: what must be equal for that; ``little``: it is for little
-    data."""
+    """A JVM that others may work in. ``parts``: what must be equal for that; ``size``: what it is
+    set up for."""
 
     gateway: Gateway
     parts: Mapping[str, str] = field(default_factory=dict)
-    little: bool = False
+    size: DataSize = DataSize.LARGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +110,10 @@ def socket_of(root: Path, target: str, kind: str = "engine") -> Path:
     return own_temporary() / f"{kind}-{hashlib.sha256(text).hexdigest()[:16]}.sock"
 
 
-def parts_of(settings: object, little: bool | None) -> dict[str, str]:
+def parts_of(settings: object, size: DataSize | None) -> dict[str, str]:
     """Returns hashes of what must be equal for a warm JVM to serve (``WHAT_DIFFERS``).
 
-    ``little``: None for the JVM of ``up``, whose environment is that of a service: of it only what reaches
+    ``size``: None for the JVM of ``up``, whose environment is that of a service: of it only what reaches
     other machines and Java must be equal.
     """
     package = Path(__file__).parents[2]
@@ -120,16 +121,26 @@ def parts_of(settings: object, little: bool | None) -> dict[str, str]:
         name: value
         for name, value in os.environ.items()
         if name not in _OF_PYSPARK
-        if (_matters(name) if little is None else name != "_" and not name.startswith(_OF_THE_TERMINAL[1:]))
+        if (_matters(name) if size is None else name != "_" and not name.startswith(_OF_THE_TERMINAL[1:]))
     }
     parts: dict[str, Any] = {
         "lakesmith": [version("lakesmith"), str(package), _newest(package)],
         "python": [sys.executable, sys.version, installed_spark()],
         "settings": settings,
         "environment": sorted(environment.items()),
-        **({} if little is None else {"size": little}),
+        **({} if size is None else {"size": size}),
     }
-    return {name: hashlib.sha256(json.dumps(part).encode()).hexdigest()[:16] for name, part in parts.items()}
+    return {name: _hash(part) for name, part in parts.items()}
+
+
+def wanted(parts: Mapping[str, str], size: DataSize) -> dict[str, str | list[str]]:
+    """Returns what a kept JVM must have for work of this size (``parts_of``): its own class, or one that serves
+    as well."""
+    return {**parts, "size": [_hash(each) for each in size.served_by]}
+
+
+def _hash(part: object) -> str:
+    return hashlib.sha256(json.dumps(part).encode()).hexdigest()[:16]
 
 
 def _matters(name: str) -> bool:
@@ -141,14 +152,16 @@ def _newest(package: Path) -> int:
     return max(file.stat().st_mtime_ns for file in package.rglob("*.py"))
 
 
-def borrow_from_up(path: Path, parts: Mapping[str, str], little: bool, reads: bool) -> Borrowed | str | None:
+def borrow_from_up(
+    path: Path, parts: Mapping[str, str], size: DataSize, reads: bool
+) -> Borrowed | str | None:
     """As ``borrow``, the JVM of a running ``up``. ``reads``: nothing is written in it."""
     tag = f"lakesmith-{uuid.uuid4()}"
-    return borrow(path, parts, {"little": little, "reads": reads, "tag": tag})
+    return borrow(path, parts, {"size": size, "reads": reads, "tag": tag})
 
 
 def borrow(
-    path: Path, parts: Mapping[str, str], more: Mapping[str, Any] = MappingProxyType({})
+    path: Path, parts: Mapping[str, str | list[str]], more: Mapping[str, Any] = MappingProxyType({})
 ) -> Borrowed | str | None:
     """The warm JVM; or why it does not serve, in words; None if there is no warm JVM."""
     until = time.monotonic() + _REPLACED_SECONDS
@@ -186,6 +199,15 @@ def _why_not(answer: Mapping[str, Any]) -> str | None:
         return f"process {answer['busy']} uses it"
     differs = " and ".join(WHAT_DIFFERS.get(name, name) for name in answer["differs"])
     return f"{differs} {'is' if len(answer['differs']) == 1 else 'are'} not what it was started with"
+
+
+def size_of_kept(path: Path) -> DataSize | None:
+    """Returns what the JVM that was kept is set up for; None if there is none, or it does not say."""
+    if (found := _answered(path, {"look": True})) is None:
+        return None
+    answer, connection = found
+    connection.close()
+    return next((each for each in DataSize if _hash(each) == answer.get("size")), None)
 
 
 def stop(path: Path) -> int | bool:

@@ -25,6 +25,7 @@ from lakesmith.spark.start.resident import (
     borrow,
     borrow_from_up,
     parts_of,
+    wanted,
 )
 from lakesmith.spark.start.settings import SessionSettings, launch_plan, local_catalog_conf, session_conf
 from lakesmith.spark.start.train_archive import train_in_background
@@ -76,7 +77,7 @@ def _start(settings: SessionSettings) -> SessionHandle:
     _refuse_second_session()
     said = untested(installed_spark(), installed_pair().iceberg)
     notes: tuple[str, ...] = (said,) if said else ()
-    parts = parts_of(kept_settings(settings), settings.little) if settings.keep else {}
+    parts = parts_of(kept_settings(settings), settings.size) if settings.keep else {}
     shared = parts_of(kept_settings(settings), None)
     if settings.keep is not None:
         for look, wanted in ((_lent, shared), (_warm, parts)):
@@ -99,7 +100,7 @@ def _start(settings: SessionSettings) -> SessionHandle:
             handle.stop()
         train_in_background(archive, settings.coordinates)
 
-    lent = handle.lent and replace(handle.lent, parts=shared, little=settings.little)
+    lent = handle.lent and replace(handle.lent, parts=shared, size=settings.size)
     return replace(handle, stop=stop, notes=(*notes, *handle.notes), lent=lent)
 
 
@@ -119,13 +120,14 @@ def kept_settings(settings: SessionSettings) -> list[object]:
 
 def _lent(settings: SessionSettings, keep: KeepWarm, parts: Mapping[str, str]) -> SessionHandle | str | None:
     """A session in the JVM of a running ``up``; else as ``_warm``."""
-    found = None if keep.up is None else borrow_from_up(keep.up, parts, settings.little, keep.reads)
+    found = None if keep.up is None else borrow_from_up(keep.up, parts, settings.size, keep.reads)
     return _over(found, settings, f"lakesmith up has an engine, and {STARTS_ITS_OWN}: ")
 
 
 def _warm(settings: SessionSettings, keep: KeepWarm, parts: Mapping[str, str]) -> SessionHandle | str | None:
     """A session over the JVM that was kept, or why there is not one, in words; None where none was kept."""
-    return _over(borrow(keep.path, parts), settings, f"there is a warm engine, and {STARTS_ITS_OWN}: ")
+    found = borrow(keep.path, wanted(parts, settings.size))
+    return _over(found, settings, f"there is a warm engine, and {STARTS_ITS_OWN}: ")
 
 
 def _over(found: Borrowed | str | None, settings: SessionSettings, note: str) -> SessionHandle | str | None:

@@ -14,13 +14,15 @@ from typing import Final
 from lakesmith.catalog import busy
 from lakesmith.catalog.protocol import CATALOG_NAME, SPARK_CATALOG
 from lakesmith.errors import EnvironmentProblem, Problem
+from lakesmith.plan.cost import DataSize
 from lakesmith.project.definitions import Project
+from lakesmith.spark.jvm.growing import PARTITIONS, shuffle_conf
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import ensure_jars
 from lakesmith.spark.start.launch import CLASSES_JAR, SAME_EVERYWHERE, LaunchPlan, spark_class_path
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session_folder import new_session_folder
-from lakesmith.spark.start.sizes import LARGE_OPTIONS, LITTLE_OPTIONS, collector, memory_conf
+from lakesmith.spark.start.sizes import collector, compiler, memory_conf
 from lakesmith.spark.start.versions import local_jars
 
 MIN_MEMORY_MB, MAX_MEMORY_MB = 1024, 16 * 1024
@@ -44,6 +46,8 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.iceberg.distribution-mode": "hash",
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.catalogImplementation": "in-memory",
+    # Ten calls for each column expression, to tell the JVM its line of Python.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
 LOCAL_FILES: Final = {"spark.hadoop.fs.file.impl": "lakesmith.LocalFiles"}
@@ -86,8 +90,7 @@ class SessionSettings:
         conf: more Spark settings; they win over the defaults.
         coordinates: Maven coordinates of the jars beside Spark's own.
         more_coordinates: of those that not every project needs.
-        little: the session is for little data: code is compiled quickly rather than well, and shuffles are
-            small.
+        size: for little data code is compiled quickly rather than well, and shuffles are small.
         keep: where a warm JVM is looked for, and left; None: nowhere.
     """
 
@@ -98,7 +101,7 @@ class SessionSettings:
     conf: Mapping[str, str] = field(default_factory=dict)
     coordinates: tuple[str, ...] = field(default_factory=local_jars)
     more_coordinates: tuple[str, ...] = ()
-    little: bool = False
+    size: DataSize = DataSize.LARGE
     keep: KeepWarm | None = None
 
 
@@ -138,7 +141,7 @@ def session_conf(settings: SessionSettings, local_folder: Path, jars: Sequence[P
         "spark.pyspark.driver.python": sys.executable,
     }
     here = (
-        cluster_conf(DEFAULTS, settings.conf, settings.little)
+        cluster_conf(DEFAULTS, settings.conf, settings.size)
         if is_cluster(settings.conf)
         else _one_machine(settings)
     )
@@ -152,11 +155,17 @@ def _one_machine(settings: SessionSettings) -> dict[str, str]:
         **DEFAULTS,
         **LOCAL_FILES,
         **({} if settings.conf.get("spark.ui.enabled") == "true" else UNSEEN),
-        **memory_conf(settings.little, memory_mb(settings), settings.conf),
+        **memory_conf(settings.size, memory_mb(settings), settings.conf),
         "spark.master": f"local[{settings.cores or '*'}]",
-        "spark.sql.shuffle.partitions": str(cores if settings.little else max(8, 2 * cores)),
+        **_shuffles(settings, cores),
         "spark.pyspark.python": sys.executable,
     }
+
+
+def _shuffles(settings: SessionSettings, cores: int) -> dict[str, str]:
+    if settings.size is DataSize.LITTLE:
+        return shuffle_conf(cores, settings.conf)
+    return {PARTITIONS: str(max(8, 2 * cores) if settings.size.is_large else cores)}
 
 
 def _sent(settings: SessionSettings, jars: Sequence[Path]) -> dict[str, str]:
@@ -204,11 +213,11 @@ def launch_plan(settings: SessionSettings) -> LaunchPlan:
 
 def _java_options(settings: SessionSettings, declared: tuple[str, ...]) -> tuple[str, ...]:
     """Returns our options, then the project's, which win. A declared collector replaces ours."""
-    compiler = LITTLE_OPTIONS if settings.little else LARGE_OPTIONS
+    compiled = compiler(settings.size)
     has_collector = any(re.fullmatch(r"-XX:\+Use\w+GC|-Xmn\w+", option) for option in declared)
     cores = settings.cores or os.cpu_count() or 1
-    ours = () if has_collector else collector(settings.little, cores, memory_mb(settings))
-    return (*compiler, *ours, *declared)
+    ours = () if has_collector else collector(settings.size, cores, memory_mb(settings))
+    return (*compiled, *ours, *declared)
 
 
 def memory_mb(settings: SessionSettings) -> int:
@@ -261,12 +270,12 @@ def is_standalone(conf: Mapping[str, str]) -> bool:
     return conf.get("spark.master", "").strip().startswith(_STANDALONE)
 
 
-def cluster_conf(defaults: Mapping[str, str], given: Mapping[str, str], little: bool) -> dict[str, str]:
+def cluster_conf(defaults: Mapping[str, str], given: Mapping[str, str], size: DataSize) -> dict[str, str]:
     """The ``defaults`` for a cluster, without what holds on one machine; what is ``given`` is not in it."""
     kept = {name: value for name, value in defaults.items() if name not in _OF_ONE_MACHINE}
     return {
         **kept,
-        **({"spark.sql.shuffle.partitions": str(_LITTLE_PARTITIONS)} if little else {}),
+        **({"spark.sql.shuffle.partitions": str(_LITTLE_PARTITIONS)} if not size.is_large else {}),
         # As on the driver: code of many columns is one method, which Java would not compile.
         "spark.executor.extraJavaOptions": " ".join(("-XX:-DontCompileHugeMethods", *SAME_EVERYWHERE)),
         "spark.pyspark.python": given.get("spark.pyspark.python", sys.executable),

@@ -1,8 +1,8 @@
 """Make the class-data archive: a short Spark session that lists the classes it loads, then a dump of these.
 
-It takes about a minute of one processor, so it is done once, by a process of its own with low priority that
-starts when the first session has ended; nobody waits for it. When it fails it leaves the reason beside, and
-starts go on without. `make_archive` does it in the foreground.
+It takes about a minute of one processor, so it is done once, in a quiet moment, by a process of its own that
+the end of the first session starts; nobody waits for it. When it fails it leaves the reason beside, and starts
+go on without. `make_archive` does it in the foreground.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOW_PRIORITY = 10
+QUIET_BELOW_LOAD = 0.4
+"""Running processes a core, as the mean of a minute, below which nobody is at work."""
+QUIET_WITHIN_SECONDS = 1800
+"""How long a quiet moment is waited for: a machine that is always busy has none."""
+LOOK_SECONDS = 5
 DUMP_SECONDS = 600
 DUMP_MEMORY_MB = 1024
 RETRY_SECONDS = 3600
@@ -62,11 +67,15 @@ WORK = (
 def train_in_background(archive: Archive, coordinates: Sequence[str]) -> bool:
     """Start to make `archive` in a process of its own, if it is missing; returns whether one was started.
 
-    Left out when it failed within the last hour, and when the cache folder cannot be written.
+    Left out when another waits to make it, when it failed within the last hour, and when the cache folder
+    cannot be written.
     """
     if usable(archive) or _failed_lately(archive) or not os.access(archive.folder.parent, os.W_OK):
         return False
     archive.folder.mkdir(exist_ok=True)
+    with held(_turn(archive.folder), wait=False) as is_free:
+        if not is_free:
+            return False
     with archive.log.open("wb") as log:
         subprocess.Popen(
             [sys.executable, "-m", "lakesmith.spark.start.train_archive", *coordinates],
@@ -77,6 +86,43 @@ def train_in_background(archive: Archive, coordinates: Sequence[str]) -> bool:
             cwd=archive.folder,
         )
     return True
+
+
+def _turn(folder: Path) -> Path:
+    """The lock of the process that waits for a quiet moment."""
+    return folder / "waiting.lock"
+
+
+def make_in_a_quiet_moment(
+    coordinates: Sequence[str], folder: Path, load: Callable[[], float], sleep: Callable[[float], None]
+) -> bool:
+    """Make the archive once nobody is at work, or after ``QUIET_WITHIN_SECONDS``; returns False if another
+    process waits for that already.
+
+    Args:
+        coordinates: of the jars beside Spark's own.
+        folder: the archive's.
+        load: running processes, as the mean of a minute.
+        sleep: waits for so many seconds.
+    """
+    with held(_turn(folder), wait=False) as is_mine:
+        if not is_mine:
+            return False
+        busy = QUIET_BELOW_LOAD * (os.cpu_count() or 1)
+        for _ in range(QUIET_WITHIN_SECONDS // LOOK_SECONDS):
+            if load() < busy:
+                break
+            sleep(LOOK_SECONDS)
+        make_archive(coordinates)
+    return True
+
+
+def _give_way() -> None:
+    """Lets this process run only while no other one wants to, where the system can do that."""
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    else:
+        os.nice(LOW_PRIORITY)
 
 
 def make_archive(coordinates: Sequence[str]) -> Archive:
@@ -160,5 +206,6 @@ def _failed_lately(archive: Archive) -> bool:
 
 
 if __name__ == "__main__":
-    os.nice(LOW_PRIORITY)
-    make_archive(sys.argv[1:])
+    _give_way()
+    # The folder that it was started in is the archive's.
+    make_in_a_quiet_moment(sys.argv[1:], Path.cwd(), lambda: os.getloadavg()[0], time.sleep)

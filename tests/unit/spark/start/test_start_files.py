@@ -8,6 +8,7 @@ import pytest
 
 from lakesmith.errors import EnvironmentProblem
 from lakesmith.graph.graph import load
+from lakesmith.plan.cost import DataSize
 from lakesmith.spark.open import session_settings
 from lakesmith.spark.start import jars
 from lakesmith.spark.start.class_archive import (
@@ -321,10 +322,10 @@ def test_the_embedded_catalog_waits_for_locks_and_is_never_cached() -> None:
     assert conf["spark.sql.catalog.lake.cache-enabled"] == "false"
 
 
-@pytest.mark.parametrize("little", [True, False])
+@pytest.mark.parametrize("size", list(DataSize))
 @pytest.mark.parametrize("memory", [1024, 4096, 12_000, 16_384, 200_000])
-def test_spark_writes_to_disk_before_a_task_has_all_pages(little: bool, memory: int) -> None:
-    conf = memory_conf(little, memory, {})
+def test_spark_writes_to_disk_before_a_task_has_all_pages(size: DataSize, memory: int) -> None:
+    conf = memory_conf(size, memory, {})
     share = float(conf.get("spark.memory.fraction", "0.6"))
     pages = (memory - 300) * 1024 * share / int(conf["spark.buffer.pageSize"].removesuffix("k"))
     assert pages <= 8192 * 1.001
