@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pyspark
 
+from lakesmith.spark.start.jars import jars_folder
+from lakesmith.spark.start.versions import local_jars
+
 FOLDER = Path(__file__).resolve().parents[1] / "src/lakesmith/spark/start/java"
 JAR = FOLDER / "lakesmith.jar"
 _RELEASE = "17"
@@ -22,9 +25,20 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 def main() -> None:
     """Compiles, and writes the jar: the same bytes from the same compiler."""
     spark = Path(pyspark.__file__).parent / "jars" / "*"
+    iceberg = jars_folder(local_jars()) / "*"
     sources = sorted(FOLDER.glob("*.java"))
     with tempfile.TemporaryDirectory() as work:
-        javac = ["javac", "--release", _RELEASE, "-g:none", "-cp", str(spark), "-d", work, *map(str, sources)]
+        javac = [
+            "javac",
+            "--release",
+            _RELEASE,
+            "-g:none",
+            "-cp",
+            f"{spark}:{iceberg}",
+            "-d",
+            work,
+            *map(str, sources),
+        ]
         subprocess.run(javac, check=True)
         classes = sorted(Path(work).rglob("*.class"))
         with zipfile.ZipFile(JAR, "w", zipfile.ZIP_DEFLATED) as jar:

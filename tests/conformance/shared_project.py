@@ -17,7 +17,7 @@ from lakesmith.spark.iceberg.commits import physical, use_naming
 from lakesmith.spark.iceberg.others import others_conf
 from lakesmith.spark.start.session import local_catalog_conf
 from lakesmith.spark.start.settings import drafts_conf
-from lakesmith.spark.start.target_conf import drafts_of, target_conf
+from lakesmith.spark.start.target_conf import target_conf
 
 Files = Mapping[str, str]
 
@@ -44,13 +44,9 @@ class SharedProject(Harness):
             Lake.open(project).catalog.prepare()  # type: ignore[attr-defined]
             state_dir = self.root / ".lakesmith"
             own = local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse")
-            return {**own, **drafts_conf(project.drafts_db), **others_conf(project.target)}
+            return {**own, **drafts_conf(), **others_conf(project.target)}
         target, properties = project.target, iceberg_properties(project.target)
-        found = {
-            **target_conf(target, properties),
-            **drafts_of(target, properties, project.drafts_db),
-            **others_conf(target),
-        }
+        found = {**target_conf(target, properties), **drafts_conf(), **others_conf(target)}
         # Those of Hadoop are read when a JVM starts, by another name than a session has them.
         return {key.removeprefix("spark.hadoop."): value for key, value in found.items()}
 

@@ -126,10 +126,7 @@ class Harness:
         state_dir = self.root / ".lakesmith"
         spark = self.session.spark.newSession()
         interpreted = {} if self.compiled else INTERPRETED
-        catalog = {
-            **local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse"),
-            **drafts_conf(state_dir / "drafts.db"),
-        }
+        catalog = {**local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse"), **drafts_conf()}
         for key, value in {**catalog, **interpreted}.items():
             spark.conf.set(key, value)
         Lake.open(self.load()[0]).catalog.prepare()  # type: ignore[attr-defined]

@@ -371,11 +371,6 @@ class Project:
         return self.root / STATE_DIR
 
     @property
-    def drafts_db(self) -> Path:
-        """The catalog of drafts: tables as unfinished batches will leave them."""
-        return self.state_dir / "drafts.db"
-
-    @property
     def has_topics(self) -> bool:
         """Whether a table reads a topic in Kafka, for which Spark needs more jars."""
         return any(table.has_topics for table in self.tables)

@@ -29,7 +29,7 @@ from lakesmith.spark.start.given import over_given
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session import SessionHandle, SessionSettings, local_catalog_conf, start_session
 from lakesmith.spark.start.settings import drafts_conf, is_cluster, require_shared
-from lakesmith.spark.start.target_conf import drafts_of, jars_of, objects_conf, target_conf
+from lakesmith.spark.start.target_conf import jars_of, objects_conf, target_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,12 +70,12 @@ def _local_conf(project: Project) -> dict[str, str]:
     # lock.
     db = catalog.prepared() if catalog.can_write() else catalog.copied()
     objects = objects_conf(project.target.store) if project.has_objects else {}
-    return {**local_catalog_conf(db, catalog.warehouse), **drafts_conf(project.drafts_db), **objects}
+    return {**local_catalog_conf(db, catalog.warehouse), **drafts_conf(), **objects}
 
 
 def _conf(project: Project) -> dict[str, str]:
     target, properties = project.target, iceberg_properties(project.target)
-    return {**target_conf(target, properties), **drafts_of(target, properties, project.drafts_db)}
+    return {**target_conf(target, properties), **drafts_conf()}
 
 
 def _require_plain(folder: Path) -> None:

@@ -11,7 +11,7 @@ from lakesmith import limits
 from lakesmith.catalog.progress import AppendRange
 from lakesmith.catalog.state import Snapshot, TableState
 from lakesmith.errors import Place
-from lakesmith.plan.cost import UNKNOWN, Amount, Cost, cost_of, held, is_small_part
+from lakesmith.plan.cost import UNKNOWN, Amount, Cost, DataSize, cost_of, held, is_small_part
 from lakesmith.plan.facts import Query, TableFacts
 from lakesmith.plan.planner import plan_derived
 from lakesmith.plan.steps import Base, FileIntake, Strategy, TableStep
@@ -146,3 +146,18 @@ def test_appended_rows_are_looked_at_where_that_is_surely_cheap(
 ) -> None:
     totals = {} if held is None else {"total-files-size": str(held), "total-data-files": "2"}
     assert is_small_part(added, snapshot_of(totals), besides) is small
+
+
+@pytest.mark.parametrize(
+    ("size", "rows", "stays", "found"),
+    [
+        (16 * 2**20, 999_999, True, DataSize.LITTLE),
+        (16 * 2**20, 1_000_000, True, DataSize.MIXED),
+        (16 * 2**20, 19_999_999, False, DataSize.LITTLE),
+        (16 * 2**20, 20_000_000, False, DataSize.MIXED),
+        (16 * 2**20 + 1, 0, True, DataSize.LARGE),
+        (16 * 2**20 + 1, 10**9, True, DataSize.LARGE),
+    ],
+)
+def test_what_a_session_is_set_up_for(size: int, rows: int, stays: bool, found: DataSize) -> None:
+    assert DataSize.of(size, rows, stays) is found

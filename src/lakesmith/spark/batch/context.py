@@ -14,6 +14,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from lakesmith.catalog.metadata import plain_location
 from lakesmith.catalog.progress import most_live_rows
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.record import READER, Account, Gate, Pin, Record
@@ -101,15 +102,18 @@ class Batch:
         return self.catalog.table(self.name.layer, self.name.name)
 
     def begin_draft(self, state: TableState) -> None:
-        """Makes the batch change the table on a draft (see ``drafts``); without a catalog of drafts (REST) it
-        is changed at once."""
+        """Makes the batch change the table on a draft (see ``drafts``); without a catalog of drafts it is
+        changed at once. Raises Outdated if the table is not as in ``state`` any more."""
         if origin_of(self.name) is None and can_begin(self.spark):
-            place = self.catalog.physical(self.name)
-            begin(self.spark, self.project.drafts_db, place, state, self.attempt)
+            table = self.java.load(self.name)
+            begin(self.spark, self.catalog.physical(self.name), self.name, table)
+            origin = origin_of(self.name)
+            if origin is None or plain_location(origin) != plain_location(state.metadata_location):
+                raise Outdated("another writer changed the table while the batch ran")
 
     def end_draft(self) -> None:
         """Called when the batch is over, however it ended."""
-        end(self.project.drafts_db, self.catalog.physical(self.name), self.name)
+        end(self.spark, self.catalog.physical(self.name), self.name)
 
     def state(self) -> TableState:
         """The table's metadata now. Raises Outdated when the table is gone."""
@@ -133,6 +137,7 @@ class Batch:
             raise Outdated("the table was dropped and created again")
         if state.head_id != base.snapshot:
             raise Outdated("another writer moved the table since it was planned")
+        self.begin_draft(state)
         self.java.open_branch(self.name, self.branch, base.snapshot)
         self.pass_point("after-branch")
         return state.uuid

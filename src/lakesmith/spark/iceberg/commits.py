@@ -15,14 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lakesmith.catalog.metadata import parse_metadata, plain_location
-from lakesmith.catalog.state import (
-    BRANCH_PREFIX,
-    DELETES_OLD_METADATA,
-    DRAFT_PROPERTY,
-    MAIN,
-    RECORD_TAG,
-    TableState,
-)
+from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG, TableState
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import AS_IN_PROJECT, Naming, TableName
@@ -127,7 +120,7 @@ class JavaTables:
     def draft(self, name: TableName) -> TableState:
         metadata = self.load(name).operations().current()
         said = str(self._jvm.org.apache.iceberg.TableMetadataParser.toJson(metadata))
-        return parse_metadata(str(name), str(metadata.metadataFileLocation()), json.loads(said))
+        return parse_metadata(str(name), str(origin_of(name)), json.loads(said))
 
     def partition_columns(self, name: TableName) -> frozenset[str]:
         """The columns that the table's data is, or was, partitioned by."""
@@ -162,8 +155,7 @@ class JavaTables:
             _require_origin(name, operations.current())
             head, recorded = self._recorded(table, work)
             tried.add(head)
-            origin = operations.current() if origin_of(name) is not None else None
-            updated = self._published(table, recorded, head, schema, origin)
+            updated = self._published(table, recorded, head, schema)
             reach("before-swap", str(name))
             if self.swap(operations, operations.current(), updated):
                 return head
@@ -187,9 +179,7 @@ class JavaTables:
         metadata = transaction.table().operations().current()
         return int(metadata.ref(work.branch).snapshotId()), metadata
 
-    def _published(
-        self, table: Any, base: Any, head: int, schema: SchemaChange = NO_CHANGE, origin: Any = None
-    ) -> Any:
+    def _published(self, table: Any, base: Any, head: int, schema: SchemaChange = NO_CHANGE) -> Any:
         metadata, references = (
             self._jvm.org.apache.iceberg.TableMetadata,
             self._jvm.org.apache.iceberg.SnapshotRef,
@@ -202,21 +192,9 @@ class JavaTables:
         for ref in list(base.refs().keySet()):
             if ref.startswith(BRANCH_PREFIX):
                 builder.removeRef(ref)
-        if origin is not None:
-            self._unmark(builder, origin)
         if schema != NO_CHANGE:
             builder.setCurrentSchema(_changed(table.updateSchema(), schema), base.lastColumnId())
         return builder.build()
-
-    def _unmark(self, builder: Any, origin: Any) -> None:
-        """Restores properties of the draft that only mark it."""
-        marks = self._jvm.java.util.HashSet()
-        marks.add(DRAFT_PROPERTY)
-        marks.add(DELETES_OLD_METADATA)
-        builder.removeProperties(marks)
-        deletes = origin.properties().get(DELETES_OLD_METADATA)
-        if deletes is not None:
-            builder.setProperties(self._jvm.java.util.Collections.singletonMap(DELETES_OLD_METADATA, deletes))
 
     def swap(self, operations: Any, base: Any, updated: Any) -> bool:
         """One compare-and-swap. False: somebody else committed in between, or it is unknown: look again."""

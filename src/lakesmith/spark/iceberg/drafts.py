@@ -1,74 +1,88 @@
-"""Drafts: a table as a batch will leave it, its structure included, which no reader sees before the publish.
+"""Drafts: a table as a batch will leave it, which no reader sees before the publish.
 
-Iceberg's branches share the table's schema, so a batch that needs other columns would change them for every
-reader, and leave them so if it fails. Such a batch works on a draft: an entry in a catalog of drafts, which
-begins at the table's metadata file and shares its folder, its UUID and its snapshots. Columns, partitioning
-and properties change there, and the working branch is opened there; the table's own metadata stays as it was
-until the publish swaps in what the draft has come to. A draft that is not published is nothing: files that no
-table names.
-
-The catalog of drafts is a SQLite file of the project's folder. ``PROPERTY`` tells a draft's metadata files
-from the table's.
+Iceberg's branches share the table's schema, and each commit to one is a commit of the table: another file of
+metadata and, in a shared catalog, several requests. So a batch works on a draft: an Iceberg transaction on the
+table's metadata, which is the only table of its name in a catalog in the driver's memory. The working branch,
+the data and the changes of columns, partitioning and properties are commits there. The table itself stays as it
+was until the publish swaps in what the draft has come to. A draft that is not published is nothing: files that
+no table names.
 """
 
 from __future__ import annotations
 
-from contextlib import closing
-from pathlib import Path
-from typing import Final
+import threading
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from lakesmith.catalog import busy
-from lakesmith.catalog.local import SCHEMA
-from lakesmith.catalog.state import DELETES_OLD_METADATA, DRAFT_PROPERTY, TableState
 from lakesmith.project.definitions import TableName
-from lakesmith.quoting import literal, quoted
-from lakesmith.spark.jvm.gateway import java_class
+from lakesmith.spark.jvm.gateway import own_class
 from lakesmith.spark.start.settings import DRAFTS
 
-_DRIVER: Final = "org.sqlite.JDBC"
-_PUT_IN: Final = "INSERT OR REPLACE INTO iceberg_tables VALUES (?, ?, ?, ?, NULL, 'TABLE')"
-_TAKE_OUT: Final = "DELETE FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
+_CATALOG: Final = "lakesmith.Drafts"
 
-_begun: dict[TableName, str] = {}
-"""The tables with a draft in this process, each with its first metadata file."""
+
+class _Begun(threading.local):
+    """The tables of which this thread has a draft, each with the metadata file that the draft began at."""
+
+    def __init__(self) -> None:
+        self.origins: dict[TableName, str] = {}
+
+
+_begun: Final = _Begun()
+_reached: Final[WeakKeyDictionary[SparkSession, bool]] = WeakKeyDictionary()
 
 
 def origin_of(name: TableName) -> str | None:
-    """The metadata file at which the table's draft began; None: it has none."""
-    return _begun.get(name)
+    """The metadata file at which the table's draft began; None: it has none in this thread."""
+    return _begun.origins.get(name)
 
 
 def can_begin(spark: SparkSession) -> bool:
-    """Returns whether the session can have a catalog of drafts; a given session may not."""
+    """Returns whether the session can have a catalog of drafts."""
     if spark.conf.get(f"spark.sql.catalog.{DRAFTS}", None) is None:
         return False
+    if (found := _reached.get(spark)) is None:
+        found = _reached[spark] = _loads_catalog(spark)
+    return found
+
+
+def _loads_catalog(spark: SparkSession) -> bool:
+    """Has Spark load the catalog once, by a class loader that knows its class."""
+    jvm: Any = spark._jvm
+    session: Any = spark._jsparkSession
+    thread = jvm.java.lang.Thread.currentThread()
+    before = thread.getContextClassLoader()
     try:
-        return java_class(spark._jvm, _DRIVER) is not None
+        thread.setContextClassLoader(own_class(spark, _CATALOG).getClassLoader())
+        # It reads the settings of the thread's active session, whose manager of catalogs this is.
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session)
+        session.sessionState().catalogManager().catalog(DRAFTS)
     except Py4JJavaError:
         return False
+    finally:
+        thread.setContextClassLoader(before)
+    return True
 
 
-def begin(spark: SparkSession, db: Path, place: tuple[str, str], state: TableState, attempt: str) -> None:
-    """Makes a draft of the table as it is; from then on its name stands for the draft, in this process.
+def begin(spark: SparkSession, place: tuple[str, str], name: TableName, table: Any) -> None:
+    """Makes a draft of an Iceberg table; from then on its name stands for the draft, in this thread.
     ``place``: its namespace and name in the catalog.
     """
-    name = TableName.parse(state.name)
-    db.parent.mkdir(parents=True, exist_ok=True)
-    with closing(busy.connect(db, busy.WAIT_SECONDS)) as connection:
-        for statement in SCHEMA:
-            connection.execute(statement)
-        connection.execute(_PUT_IN, (DRAFTS, *place, state.metadata_location))
-    # The table itself may go on from any of the files that a draft's commits would delete.
-    marks = {DRAFT_PROPERTY: attempt, DELETES_OLD_METADATA: "false"}
-    pairs = ", ".join(f"{literal(key)}={literal(value)}" for key, value in marks.items())
-    spark.sql(f"ALTER TABLE {'.'.join(map(quoted, (DRAFTS, *place)))} SET TBLPROPERTIES ({pairs})")
-    _begun[name] = state.metadata_location
+    operations = table.newTransaction().table().operations()
+    origin = str(operations.current().metadataFileLocation())
+    jvm: Any = spark._jvm
+    _tables(spark).put("\n".join(place), jvm.org.apache.iceberg.BaseTable(operations, table.name()))
+    _begun.origins[name] = origin
 
 
-def end(db: Path, place: tuple[str, str], name: TableName) -> None:
-    if _begun.pop(name, None) is not None:
-        with closing(busy.connect(db, busy.WAIT_SECONDS)) as connection:
-            connection.execute(_TAKE_OUT, place)
+def end(spark: SparkSession, place: tuple[str, str], name: TableName) -> None:
+    """Forgets the draft, if there is one."""
+    if _begun.origins.pop(name, None) is not None:
+        _tables(spark).remove("\n".join(place))
+
+
+def _tables(spark: SparkSession) -> Any:
+    return own_class(spark, _CATALOG).getField("TABLES").get(None)

@@ -4,16 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
+
+from py4j.protocol import Py4JJavaError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+CLASSES_JAR: Final = Path(__file__).parents[1] / "start" / "java" / "lakesmith.jar"
+"""Our Java classes, compiled from the sources beside it by scripts/java_classes.py."""
+
+
 def java_class(jvm: Any, name: str) -> Any:
     """Returns a class for reflection: the gateway reaches no Scala objects or hidden static methods."""
     return jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
+
+
+_LOADERS: Final[WeakKeyDictionary[Any, Any]] = WeakKeyDictionary()
+
+
+def own_class(spark: SparkSession, name: str) -> Any:
+    """Returns a class of ``lakesmith.jar`` for reflection, also where Spark was started without that jar."""
+    jvm: Any = spark._jvm
+    thread = jvm.java.lang.Thread.currentThread()
+    try:
+        return thread.getContextClassLoader().loadClass(name)
+    except Py4JJavaError:
+        if (loader := _LOADERS.get(jvm)) is None:
+            context: Any = spark.sparkContext
+            urls = context._gateway.new_array(jvm.java.net.URL, 1)
+            urls[0] = jvm.java.net.URI(CLASSES_JAR.as_uri()).toURL()
+            loader = _LOADERS[jvm] = jvm.java.net.URLClassLoader(urls, thread.getContextClassLoader())
+        return loader.loadClass(name)
 
 
 def elements(collection: Any) -> list[Any]:

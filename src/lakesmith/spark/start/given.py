@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakesmith.catalog.protocol import SPARK_CATALOG
 from lakesmith.errors import EnvironmentProblem, Problem
-from lakesmith.spark.jvm.gateway import close_catalogs
+from lakesmith.spark.jvm.gateway import close_catalogs, own_class
 from lakesmith.spark.start.attempts import SessionHandle
-from lakesmith.spark.start.launch import CLASSES_JAR
 from lakesmith.spark.start.settings import DEFAULTS, EXACT_COMPARISONS, EXTENSIONS, FIXED, SessionSettings
 from lakesmith.spark.start.stop import asked_of_jvm
 from lakesmith.spark.start.target_conf import S3_FILES
@@ -123,12 +122,8 @@ def _compare_exactly(parent: _Parent) -> None:
     extensions = session.extensions()
     if EXACT_COMPARISONS in extensions.buildOptimizerRules(session).mkString():
         return
-    context: Any = parent.spark.sparkContext
-    urls = context._gateway.new_array(parent.jvm.java.net.URL, 1)
-    urls[0] = parent.jvm.java.net.URI(CLASSES_JAR.as_uri()).toURL()
-    above = parent.jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    loader = parent.jvm.java.net.URLClassLoader(urls, above)
-    loader.loadClass(EXACT_COMPARISONS).getDeclaredConstructor().newInstance().apply(extensions)
+    found = own_class(parent.spark, EXACT_COMPARISONS)
+    found.getDeclaredConstructor().newInstance().apply(extensions)
 
 
 def settings_at_start(settings: SessionSettings) -> dict[str, str]:

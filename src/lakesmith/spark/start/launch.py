@@ -64,8 +64,6 @@ SPARK_OPTIONS = (
 )
 SAME_EVERYWHERE = ("-Duser.language=en", "-Duser.country=US", "-Duser.timezone=UTC")
 """Fixed language of the JVM: in Turkish, ``upper('éi')`` would be ``Éİ``."""
-CLASSES_JAR = Path(__file__).with_name("java") / "lakesmith.jar"
-"""Our Java classes, compiled from the sources beside it by scripts/java_classes.py."""
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 START_SECONDS = 90
 POLL_SECONDS = 0.01

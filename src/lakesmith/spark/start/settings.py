@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Final
 
 from lakesmith.catalog import busy
-from lakesmith.catalog.protocol import CATALOG_NAME, SPARK_CATALOG
+from lakesmith.catalog.protocol import SPARK_CATALOG
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.plan.cost import DataSize
 from lakesmith.project.definitions import Project
+from lakesmith.spark.jvm.gateway import CLASSES_JAR
 from lakesmith.spark.jvm.growing import PARTITIONS, shuffle_conf
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import ensure_jars
-from lakesmith.spark.start.launch import CLASSES_JAR, SAME_EVERYWHERE, LaunchPlan, spark_class_path
+from lakesmith.spark.start.launch import SAME_EVERYWHERE, LaunchPlan, spark_class_path
 from lakesmith.spark.start.resident import KeepWarm
 from lakesmith.spark.start.session_folder import new_session_folder
 from lakesmith.spark.start.sizes import collector, compiler, memory_conf
@@ -128,10 +129,14 @@ DRAFTS: Final = "lake_draft"
 """The catalog of drafts (``spark.iceberg.drafts``), beside the target's."""
 
 
-def drafts_conf(drafts_db: Path) -> dict[str, str]:
-    """Spark settings of the catalog of drafts, whose tables are all in other catalogs' folders."""
-    own = local_catalog_conf(drafts_db, drafts_db.parent / "warehouse")
-    return {name.replace(f".{CATALOG_NAME}", f".{DRAFTS}", 1): value for name, value in own.items()}
+def drafts_conf() -> dict[str, str]:
+    """Spark settings of the catalog of drafts."""
+    catalog = f"spark.sql.catalog.{DRAFTS}"
+    return {
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.catalog-impl": "lakesmith.Drafts",
+        f"{catalog}.cache-enabled": "false",
+    }
 
 
 def session_conf(settings: SessionSettings, local_folder: Path, jars: Sequence[Path] = ()) -> dict[str, str]:
@@ -206,12 +211,12 @@ def launch_plan(settings: SessionSettings) -> LaunchPlan:
         folder=new_session_folder(str(settings.log_path.absolute())),
         log_path=settings.log_path.absolute(),
         python=sys.executable,
-        java_options=_java_options(settings, declared),
+        java_options=java_options(settings, declared),
         own_options=bool(declared),
     )
 
 
-def _java_options(settings: SessionSettings, declared: tuple[str, ...]) -> tuple[str, ...]:
+def java_options(settings: SessionSettings, declared: tuple[str, ...]) -> tuple[str, ...]:
     """Returns our options, then the project's, which win. A declared collector replaces ours."""
     compiled = compiler(settings.size)
     has_collector = any(re.fullmatch(r"-XX:\+Use\w+GC|-Xmn\w+", option) for option in declared)

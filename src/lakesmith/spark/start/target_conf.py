@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from lakesmith.catalog.protocol import SPARK_CATALOG
 from lakesmith.project.definitions import OBJECT_SCHEME, ObjectStore, Project, Target
 from lakesmith.project.file_options import as_here
-from lakesmith.spark.start.settings import DRAFTS, drafts_conf
 from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair
 
 _OBJECTS = "spark.hadoop.fs.s3a."
@@ -16,8 +14,6 @@ S3_FILES = "spark.hadoop.fs.s3.impl"
 """What reads files whose names begin with ``s3://``."""
 _WHOEVER_IS_HERE = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
 _IO = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}
-_OF_FILES = {"io-impl", "s3", "client", "warehouse", "http-client"}
-"""Properties of a catalog, or their first parts, that are about its files."""
 _TYPES: Mapping[str, Mapping[str, str]] = {
     "glue": {"type": "glue", **_IO},
     "s3tables": {"type": "rest"},
@@ -38,18 +34,6 @@ def target_conf(target: Target, properties: Mapping[str, str]) -> dict[str, str]
     }
     catalog = {f"{SPARK_CATALOG}.{name}": value for name, value in own.items()}
     return {SPARK_CATALOG: "org.apache.iceberg.spark.SparkCatalog", **catalog, **objects_conf(target.store)}
-
-
-def drafts_of(target: Target, properties: Mapping[str, str], drafts_db: Path) -> dict[str, str]:
-    """Spark's settings of the catalog of drafts of a target's tables (``spark.iceberg.drafts``); none where
-    it takes the catalog's own server to reach their files, or to change them.
-    """
-    if target.type not in ("glue", "jdbc"):
-        return {}
-    prefix = f"spark.sql.catalog.{DRAFTS}"
-    files = {**(_IO if target.type == "glue" or _is_in_s3(properties) else {}), **properties}
-    own = {key: value for key, value in files.items() if key.partition(".")[0] in _OF_FILES}
-    return {**drafts_conf(drafts_db), **{f"{prefix}.{key}": value for key, value in own.items()}}
 
 
 def jars_of(project: Project) -> tuple[str, ...]:

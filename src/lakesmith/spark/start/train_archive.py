@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakesmith.catalog.local import LocalCatalog
+from lakesmith.spark.jvm.gateway import CLASSES_JAR
 from lakesmith.spark.start.attempts import Attempt, first_that_works
 from lakesmith.spark.start.class_archive import Archive, archive_for, seal, usable
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import cache_folder, ensure_jars, held, make_folder
-from lakesmith.spark.start.launch import CLASSES_JAR, LaunchPlan, direct_command, spark_class_path
+from lakesmith.spark.start.launch import LaunchPlan, direct_command, spark_class_path
 from lakesmith.spark.start.settings import (
     LOCAL_FILES,
     SessionSettings,

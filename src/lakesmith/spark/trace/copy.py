@@ -97,8 +97,8 @@ def session_of(session: SessionHandle, project: Project) -> Iterator[SessionHand
     state = project.root / STATE_DIR
     for key, value in local_catalog_conf(state / "catalog.db", state / "warehouse").items():
         clone.conf.set(key, value)
-    for key in drafts_conf(project.drafts_db):
-        # Drafts are known by names in the whole process, and a run may be at work. A copy needs none.
+    for key in drafts_conf():
+        # Drafts have names of the whole JVM, and a run may be at work. A copy needs none.
         clone.conf.unset(key)
 
     def enter() -> None:

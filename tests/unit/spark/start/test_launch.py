@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lakesmith.spark.jvm.gateway import CLASSES_JAR
 from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.spark.start.launch import (
-    CLASSES_JAR,
     LaunchError,
     LaunchPlan,
     connect,
