@@ -57,6 +57,18 @@ _TYPES: Final = {
 """The fields that are not texts."""
 
 
+_NEVER_ENCODED: Final = frozenset(
+    {
+        *DATE_FIELDS, *_TYPES,
+        "x-edge-location", "c-ip", "x-edge-result-type", "x-edge-request-id", "cs-protocol", "ssl-protocol",
+        "ssl-cipher", "x-edge-response-result-type", "cs-protocol-version", "fle-status",
+        "x-edge-detailed-result-type", "timestamp", "timestamp(ms)", "c-ip-version", "c-country", "distributionid",
+    }
+)  # fmt: skip
+"""Fields that CloudFront itself makes of letters, digits and signs that it does not encode. They are most of a
+line, and looking for ``%`` in each of them is a tenth of the time that a line takes."""
+
+
 def column_of(field: str) -> str:
     """Returns the name of a field's column, as CloudFront's Parquet files have it.
 
@@ -74,6 +86,8 @@ def log_fields(source: Source, names: tuple[str, ...]) -> tuple[LogField, ...]:
 
 
 def _encoding(name: str) -> Encoding:
+    if name in _NEVER_ENCODED:
+        return Encoding.NONE
     return Encoding.MAYBE_TWICE if name in _ENCODED_TWICE else Encoding.PERCENT
 
 

@@ -36,6 +36,8 @@ _PROPERTIES: Final = {
     # days end a small heap.
     "write.spark.fanout.enabled": "false",
     "write.metadata.previous-versions-max": "100",
+    # Each scan and each replacement of rows reads all manifests; a batch adds one or two.
+    "commit.manifest.min-count-to-merge": "20",
     DELETES_OLD_METADATA: "true",
 }
 
