@@ -20,6 +20,7 @@ from lakesmith.project.definitions import TableName
 from lakesmith.sources.ledger_table import is_of_attempt
 from lakesmith.spark.batch.sidecar import SidecarKind
 from lakesmith.spark.iceberg.commits import JavaTables, Publication, branch_of, physical
+from lakesmith.spark.iceberg.drafts import begin, end
 from lakesmith.spark.iceberg.procedures import rewrite_data_files, rewrite_position_deletes
 from lakesmith.spark.iceberg.refs import RefChange, change_refs, explaining, move_main
 from lakesmith.spark.kinds.erase import in_quarantine
@@ -115,9 +116,13 @@ def _record_anew(spark: SparkSession, lake: Lake, name: TableName, pins: Mapping
         return
     attempt = str(uuid.uuid4())
     java = JavaTables(spark)
-    java.open_branch(name, branch_of(attempt), head)
-    new = _next(record, attempt, moved)
-    java.publish(name, Publication(state.uuid, branch_of(attempt), head, head, new.to_summary()))
+    draft = begin(spark, name, java.load(name), attempt)
+    try:
+        java.open_branch(name, branch_of(attempt), head)
+        new = _next(record, attempt, moved)
+        java.publish(name, draft, Publication(state.uuid, branch_of(attempt), head, head, new.to_summary()))
+    finally:
+        end(spark, name)
 
 
 def _next(record: Record, attempt: str, moved: Mapping[str, Pin]) -> Record:

@@ -37,7 +37,8 @@ from lakesmith.spark.iceberg.commits import (
     physical,
 )
 from lakesmith.spark.iceberg.deletes import deleted_rows, remove_left_behind
-from lakesmith.spark.iceberg.drafts import begin, can_begin, end, origin_of
+from lakesmith.spark.iceberg.drafts import Draft as TableDraft
+from lakesmith.spark.iceberg.drafts import begin, draft_of, end
 from lakesmith.spark.iceberg.others import meet_inputs
 
 
@@ -97,23 +98,27 @@ class Batch:
 
     def there(self) -> TableState | None:
         """The metadata of the table, or of its draft, now; None when there is no such table."""
-        if origin_of(self.name) is not None:
-            return self.java.draft(self.name)
+        if (draft := draft_of(self.name)) is not None:
+            return self.java.state_of(self.name, draft)
         return self.catalog.table(self.name.layer, self.name.name)
 
     def begin_draft(self, state: TableState) -> None:
-        """Makes the batch change the table on a draft (see ``drafts``); without a catalog of drafts it is
-        changed at once. Raises Outdated if the table is not as in ``state`` any more."""
-        if origin_of(self.name) is None and can_begin(self.spark):
-            table = self.java.load(self.name)
-            begin(self.spark, self.catalog.physical(self.name), self.name, table)
-            origin = origin_of(self.name)
-            if origin is None or plain_location(origin) != plain_location(state.metadata_location):
+        """Makes the batch change the table on a draft (see ``drafts``). Raises Outdated if the table is not
+        as in ``state`` any more."""
+        if draft_of(self.name) is None:
+            draft = begin(self.spark, self.name, self.java.load(self.name), self.attempt)
+            if plain_location(draft.origin) != plain_location(state.metadata_location):
                 raise Outdated("another writer changed the table while the batch ran")
+
+    def draft(self) -> TableDraft:
+        """The table's draft. Raises Outdated if there is none."""
+        if (draft := draft_of(self.name)) is None:
+            raise Outdated("the batch's draft is gone")
+        return draft
 
     def end_draft(self) -> None:
         """Called when the batch is over, however it ended."""
-        end(self.spark, self.catalog.physical(self.name), self.name)
+        end(self.spark, self.name)
 
     def state(self) -> TableState:
         """The table's metadata now. Raises Outdated when the table is gone."""
@@ -198,7 +203,7 @@ def finish(batch: Batch, table_uuid: str, draft: Draft) -> BatchReport:
         raise RunStopped([])
     checked = state.refs[batch.branch]
     work = Publication(table_uuid, batch.branch, batch.step.base.snapshot, checked, record.to_summary())
-    head = batch.java.publish(batch.name, work, draft.schema)
+    head = batch.java.publish(batch.name, batch.draft(), work, draft.schema)
     batch.pass_point("after-publish")
     return BatchReport(record, head, draft.warnings)
 

@@ -20,7 +20,7 @@ from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
 from lakesmith.project.definitions import AS_IN_PROJECT, Naming, TableName
 from lakesmith.quoting import quoted
-from lakesmith.spark.iceberg.drafts import origin_of
+from lakesmith.spark.iceberg.drafts import Draft, draft_of
 from lakesmith.spark.iceberg.others import load_other, place_of
 from lakesmith.spark.jvm.failures import UNANSWERED
 from lakesmith.spark.start.settings import DRAFTS
@@ -44,8 +44,9 @@ def use_naming(naming: Naming) -> None:
 
 def physical(name: TableName, branch: str | None = None) -> str:
     """Returns the name of a table, or its draft, in Spark SQL; ``branch`` reads and writes that branch."""
-    catalog = CATALOG if origin_of(name) is None else DRAFTS
-    return _dotted((catalog, *_naming.physical(name), *([f"branch_{branch}"] if branch else [])))
+    draft = draft_of(name)
+    parts = (CATALOG, *_naming.physical(name)) if draft is None else (DRAFTS, *draft.name)
+    return _dotted((*parts, *([f"branch_{branch}"] if branch else [])))
 
 
 def physical_namespace(layer: str) -> str:
@@ -117,10 +118,11 @@ class JavaTables:
             self._spark._jsparkSession, full_name
         )
 
-    def draft(self, name: TableName) -> TableState:
+    def state_of(self, name: TableName, draft: Draft) -> TableState:
+        """What the draft has come to."""
         metadata = self.load(name).operations().current()
         said = str(self._jvm.org.apache.iceberg.TableMetadataParser.toJson(metadata))
-        return parse_metadata(str(name), str(origin_of(name)), json.loads(said))
+        return parse_metadata(str(name), draft.origin, json.loads(said))
 
     def partition_columns(self, name: TableName) -> frozenset[str]:
         """The columns that the table's data is, or was, partitioned by."""
@@ -137,22 +139,27 @@ class JavaTables:
             return
         self.load(name).newFastAppend().toBranch(branch).commit()
 
-    def publish(self, name: TableName, work: Publication, schema: SchemaChange = NO_CHANGE) -> int:
+    def publish(
+        self, name: TableName, draft: Draft, work: Publication, schema: SchemaChange = NO_CHANGE
+    ) -> int:
         """Makes the work main's head, under an empty snapshot that carries its record; returns that
         snapshot's id.
 
-        One commit adds the snapshot, moves main and the record's tag, changes ``schema`` and drops the
-        working branches. Only if the table is the one planned, main is where the batch began and the branch
-        is where it was checked, all on the metadata that the commit swaps. Where there is a draft, it takes
-        the place of the metadata that it began at. Raises Outdated otherwise.
+        One commit puts what the draft has come to in the place of the metadata that it began at, adds the
+        snapshot, moves main and the record's tag, changes ``schema`` and drops the working branches. Only if
+        the table is still at that metadata, it is the one planned, main is where the batch began and the
+        branch is where it was checked. Raises Outdated otherwise.
         """
-        tried: set[int] = set()
+        tried, table = set[int](), self.load(name)
         for _ in range(_PUBLISH_TRIES):
-            table, operations = self._work_of(name)
+            operations = self._load(_dotted((CATALOG, *_naming.physical(name)))).operations()
             main = _head_of(operations.current(), MAIN)
             if main is not None and main in tried:
                 return main
-            _require_origin(name, operations.current())
+            if plain_location(str(operations.current().metadataFileLocation())) != plain_location(
+                draft.origin
+            ):
+                raise Outdated("another writer changed the table while the batch ran")
             head, recorded = self._recorded(table, work)
             tried.add(head)
             updated = self._published(table, recorded, head, schema)
@@ -160,12 +167,6 @@ class JavaTables:
             if self.swap(operations, operations.current(), updated):
                 return head
         raise Outdated("the table's metadata changed at every try to publish")
-
-    def _work_of(self, name: TableName) -> tuple[Any, Any]:
-        table = self.load(name)
-        if origin_of(name) is None:
-            return table, table.operations()
-        return table, self._load(_dotted((CATALOG, *_naming.physical(name)))).operations()
 
     def _recorded(self, table: Any, work: Publication) -> tuple[int, Any]:
         """Returns the id of a new snapshot with the record, and the metadata with it; nothing is
@@ -267,12 +268,6 @@ def _delete_lost(operations: Any, lost: Any) -> None:
 def _head_of(metadata: Any, branch: str) -> int | None:
     found = metadata.ref(branch)
     return None if found is None else int(found.snapshotId())
-
-
-def _require_origin(name: TableName, current: Any) -> None:
-    origin = origin_of(name)
-    if origin is not None and plain_location(str(current.metadataFileLocation())) != plain_location(origin):
-        raise Outdated("another writer changed the table while the batch ran")
 
 
 def _require_unmoved(base: Any, work: Publication) -> None:

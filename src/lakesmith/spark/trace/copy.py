@@ -29,7 +29,6 @@ from lakesmith.project.definitions import (
 from lakesmith.sources.event_file import alone
 from lakesmith.spark.jvm.gateway import close_catalogs
 from lakesmith.spark.start.session import SessionHandle, local_catalog_conf
-from lakesmith.spark.start.settings import drafts_conf
 from lakesmith.spark.start.stop import asked_of_jvm
 
 
@@ -97,9 +96,6 @@ def session_of(session: SessionHandle, project: Project) -> Iterator[SessionHand
     state = project.root / STATE_DIR
     for key, value in local_catalog_conf(state / "catalog.db", state / "warehouse").items():
         clone.conf.set(key, value)
-    for key in drafts_conf():
-        # Drafts have names of the whole JVM, and a run may be at work. A copy needs none.
-        clone.conf.unset(key)
 
     def enter() -> None:
         session.enter()
