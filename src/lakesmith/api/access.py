@@ -171,26 +171,19 @@ class Access:
 
     @property
     def is_warm(self) -> bool:
-        """Whether a session for little data was started already, here or by an earlier command that left it:
-        the next call does not pay for its start."""
-        if self._handle is None:
-            return self._kept_size() is DataSize.LITTLE
-        return self.size is DataSize.LITTLE
+        """Whether a session for little data was started already, here or by a command that left it warm."""
+        if self._handle is not None:
+            return self.size is DataSize.LITTLE
+        from lakesmith.spark.start.resident import size_of_kept
 
-    def _kept_size(self) -> DataSize | None:
-        if self._given is not None or not self.host.reuses:
-            return None
-        from lakesmith.spark.start.resident import size_of_kept, socket_of
-
-        project = self.opened().project
-        return size_of_kept(socket_of(project.root, project.target.name))
+        keep = self._keep(self.opened())
+        return keep is not None and size_of_kept(keep.path) is DataSize.LITTLE
 
     @property
     def stays(self) -> bool:
         """Whether the session does more work after a call: of this process, or of the next command."""
-        if not self.host.reuses:
-            return True
-        return self._warm_seconds(self.opened().project.keep_warm_seconds) > 0
+        keep = self._keep(self.opened())
+        return keep is None or keep.seconds > 0
 
     @property
     def handle(self) -> SessionHandle | None:
@@ -269,7 +262,10 @@ class Access:
         """Locks the lake. Raises LockedError LS701, LS703 if another holds it after ``wait`` seconds."""
         from lakesmith.execute.locking import Claim
 
-        return Claim(opened.lake, command, wait, self.notice_waiting).both()
+        def waits_for(holder: str) -> None:
+            self.host.notice(f"waiting: the project is in use by {holder}")
+
+        return Claim(opened.lake, command, wait, waits_for).both()
 
     def noting(
         self, project: Project, kind: str, text: str, tables: Sequence[object] = (), lasting: bool = False
@@ -294,18 +290,11 @@ class Access:
 
         return replace(change, _make=make)
 
-    def notice_waiting(self, holder: str) -> None:
-        """Tells the host which process the call waits for."""
-        self.host.notice(f"waiting: the project is in use by {holder}")
-
     def session(
         self, opened: Opened, size: DataSize, stays: bool = True, reads: bool = False
     ) -> SessionHandle:
-        """The Spark session, started if need be.
-
-        ``size``: what it is started for. ``stays``: whether it may be left warm for the next process. ``reads``:
-        the caller only reads.
-        """
+        """The Spark session, started for ``size`` if need be. ``stays``: whether it may be left warm for the
+        next process; ``reads``: the caller only reads."""
         from lakesmith.spark.jvm.growing import grow
         from lakesmith.spark.open import open_session
         from lakesmith.spark.start.resident import STARTS_ITS_OWN

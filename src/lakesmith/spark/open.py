@@ -43,8 +43,8 @@ _FILLED_IN = re.compile(r"\$\{\S+?\}")
 
 
 def session_settings(project: Project, size: DataSize = DataSize.LARGE) -> SessionSettings:
-    """Returns the settings of the target's session; ``size``: what it is set up for. Raises EnvironmentProblem
-    LS308, LS326."""
+    """Returns the settings of the target's session, set up for a ``size``. Raises EnvironmentProblem LS308,
+    LS326."""
     return SessionSettings(
         catalogs={
             **(_local_conf(project) if project.target.is_local else _conf(project)),

@@ -1,4 +1,4 @@
-"""A batch is one commit of its table: until then nobody sees anything of it, and nothing is left if it fails."""
+"""A batch is one commit of its table: nobody sees anything of it before, and nothing is left if it fails."""
 
 import threading
 from pathlib import Path

@@ -111,7 +111,7 @@ class Batch:
                 raise Outdated("another writer changed the table while the batch ran")
 
     def draft(self) -> TableDraft:
-        """The table's draft. Raises Outdated if there is none."""
+        """The table's draft. Raises Outdated without one."""
         if (draft := draft_of(self.name)) is None:
             raise Outdated("the batch's draft is gone")
         return draft

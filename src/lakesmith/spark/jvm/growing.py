@@ -1,7 +1,7 @@
 """How Spark shuffles in a session that is set up for little data, until there is more to do.
 
-Little data is shuffled into one partition, by plans that are made once. Adaptive execution runs each stage as a
-job of its own and plans again after it: a tenth of the processor time of a batch of ten rows.
+Little data is shuffled into one partition, by plans that are made once: adaptive execution runs each stage as
+a job of its own and plans again after it, a tenth of the processor time of a batch of ten rows.
 """
 
 from __future__ import annotations

@@ -134,8 +134,7 @@ def parts_of(settings: object, size: DataSize | None) -> dict[str, str]:
 
 
 def wanted(parts: Mapping[str, str], size: DataSize) -> dict[str, str | list[str]]:
-    """Returns what a kept JVM must have for work of this size (``parts_of``): its own class, or one that serves
-    as well."""
+    """Returns what a kept JVM must have for work of this size (``parts_of``)."""
     return {**parts, "size": [_hash(each) for each in size.served_by]}
 
 
@@ -202,7 +201,7 @@ def _why_not(answer: Mapping[str, Any]) -> str | None:
 
 
 def size_of_kept(path: Path) -> DataSize | None:
-    """Returns what the JVM that was kept is set up for; None if there is none, or it does not say."""
+    """Returns what the JVM that was kept is set up for; None if no JVM answers."""
     if (found := _answered(path, {"look": True})) is None:
         return None
     answer, connection = found

@@ -1,8 +1,8 @@
 """Make the class-data archive: a short Spark session that lists the classes it loads, then a dump of these.
 
 It takes about a minute of one processor, so it is done once, in a quiet moment, by a process of its own that
-the end of the first session starts; nobody waits for it. When it fails it leaves the reason beside, and starts
-go on without. `make_archive` does it in the foreground.
+the end of the first session starts. When it fails it leaves the reason beside, and starts go on without.
+`make_archive` does it in the foreground.
 """
 
 from __future__ import annotations
