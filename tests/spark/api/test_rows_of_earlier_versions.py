@@ -29,8 +29,8 @@ def old_lake(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> Harness:
     shop.land("landing/events/1.json", '{"id": 1, "x": 0.5, "v": [1.5]}\n')
     path = shop.land("landing/lines/1.parquet", b"")
     pq.write_table(pa.table({"id": [1], "_metadata": ["a"]}), path)
-    shop.land("landing/pages/1.parquet", odd_parquet.parquet({"a": [0]}))
-    shop.land("landing/pages/2.parquet", odd_parquet.wrong_checksum())
+    shop.land("landing/pages/1.parquet", odd_parquet.parquet({"x": [[0]]}))
+    shop.land("landing/pages/2.parquet", odd_parquet.starts_within_a_record())
     with monkeypatch.context() as patch:
         patch.setattr(context, "READER", 0)
         patch.setattr(registry, "read_parquet_pages", lambda path: False)
@@ -71,7 +71,8 @@ def test_doctor_names_tables_and_files_until_they_are_read_again(old_lake: Harne
     wrong = f"files that were read wrongly: 1 of 2\n{reason}"
     forget = "lakesmith files bronze.events --forget landing/events/2.json, then lakesmith run"
     rightly = "files that an earlier version read, rightly: 1"
-    damaged = "files that were read wrongly: 1 of 2\nlanding/pages/2.parquet: its pages contradict themselves"
+    broken = "The repetition level at the start of a record must be 0 but got 1"
+    damaged = f"files that were read wrongly: 1 of 2\nlanding/pages/2.parquet: {broken}"
     forget_page = "lakesmith files bronze.pages --forget landing/pages/2.parquet"
     assert _found(shop.root) == [
         Check("bronze.events", Verdict.PROBLEM, wrong, forget),
@@ -81,7 +82,7 @@ def test_doctor_names_tables_and_files_until_they_are_read_again(old_lake: Harne
         Check("silver.zeros", Verdict.NOTE, filters, verify),
     ]
     # The damaged file does not come back as it is.
-    shop.land("landing/pages/2.parquet", odd_parquet.parquet({"a": [1]}))
+    shop.land("landing/pages/2.parquet", odd_parquet.parquet({"x": [[1]]}))
     shop.forget("bronze.pages", "landing/pages/2.parquet")
     # What a hint says ends its check.
     shop.forget("bronze.events", "landing/events/2.json")
