@@ -17,8 +17,15 @@ LITTLE_OPTIONS: Final = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=2
 that of a heavy query. With it Java would hold a fifth of the compiled code that it usually does, and after
 some hundred queries nothing is compiled any more, or fails ("Out of space in CodeCache")."""
 
+_LESS_PROFILED: Final = "-XX:Tier3DelayOn=0"
+"""While the second compiler has anything to do, the first one makes code that counts less of what it does.
+That code is faster, and smaller: of a method that reads 25 columns of texts the usual one is more than the 512
+kB that Java's compilers allow, which they find out in the end, and interpret the method for ever (13 s of
+processor time for what takes 3 s)."""
+
 MIXED_OPTIONS: Final = (
     "-XX:TieredStopAtLevel=4",
+    _LESS_PROFILED,
     "-XX:Tier4InvocationThreshold=200000",
     "-XX:Tier4MinInvocationThreshold=24000",
     "-XX:Tier4CompileThreshold=600000",
@@ -35,6 +42,7 @@ usual collector spreads over all of a large heap, and the system spent a third o
 pages."""
 
 LARGE_OPTIONS: Final = (
+    _LESS_PROFILED,
     "-XX:Tier4InvocationThreshold=20000",
     "-XX:Tier4MinInvocationThreshold=2400",
     "-XX:Tier4CompileThreshold=60000",
