@@ -4,6 +4,7 @@ The kinds are those of the repositories apache/parquet-testing and apache/arrow-
 """
 
 import io
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -130,6 +131,19 @@ def fewer_values_in_a_column() -> bytes:
     data = parquet(SIX)
     at = data.index(b"\x16\x0c", data.rindex(b"\x04name\x15\x00"))
     return data[:at] + b"\x16\x0a" + data[at + 2 :]
+
+
+def short_statistics() -> bytes:
+    """The largest decimal of a column of three bytes is one of two, for which PyArrow ends the process."""
+    prices = pa.array([Decimal("1.25"), Decimal("2.50")], pa.decimal128(5, 2))
+    data = parquet({"price": prices})
+    return in_footer(data, b"\x03\x00\x00\xfa", b"\x02\x00\xfa")
+
+
+def another_type_in_a_chunk() -> bytes:
+    """The column's chunk is of no type that there is: PyArrow ends the process when asked for its statistics."""
+    prices = pa.array([Decimal("1.25"), Decimal("2.50")], pa.decimal128(5, 2))
+    return in_footer(parquet({"price": prices}), b"\x1c\x15\x0e", b"\x1c\x15\x5e")
 
 
 def encrypted_column() -> bytes:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from lakesmith.sources.formats.parquet_pages import check_counts, reading, require_ends
+from lakesmith.sources.formats.parquet_statistics import Footer
 from lakesmith.sources.formats.parquet_types import parquet_types
 from lakesmith.sources.model import LandingFile
 from lakesmith.sources.shape import FileShape, check_names
@@ -18,8 +21,9 @@ def read_parquet_shape(path: LandingFile) -> FileShape:
             footer = pq.read_metadata(file)
             schema = footer.schema.to_arrow_schema()
             columns = tuple(schema.names)
-    check_names(columns)
-    types = parquet_types(footer)
+            check_names(columns)
+            statistics = cache(lambda: Footer(file))
+            types = parquet_types(footer, lambda *column: statistics().largest(*column))
     pairs = zip(schema, types, strict=True)
     unreadable = tuple((field.name, str(field.type)) for field, type_ in pairs if type_ is None)
     return FileShape(columns, types, check_counts(footer) == 0, unreadable)

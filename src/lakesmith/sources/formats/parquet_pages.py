@@ -81,7 +81,7 @@ def reading(what: str) -> Iterator[None]:
     except UnicodeDecodeError as error:
         found = f"{error.object[:40]!r}"
         raise _damaged(what, f"a text that is not UTF-8: {found}") from error
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, EOFError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         first = str(error).partition("\n")[0].partition(". ")[0]

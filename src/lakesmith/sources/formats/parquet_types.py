@@ -8,7 +8,7 @@ Source: apache/parquet-format, LogicalTypes.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from lakesmith.project.spark_types import MAX_PRECISION, SqlType, composed
@@ -43,22 +43,26 @@ _TYPES: Final = {
 }
 _LOGICAL: Final = {"ENUM": "string", "JSON": "string", "UUID": "uuid"}
 """Types that Arrow takes for bytes, or names otherwise with some of its settings."""
-_BITS: Final = {"INT32": 32, "INT64": 64}
+_BYTES: Final = {"INT32": 4, "INT64": 8}
 _OF_SPARK: Final = (b"org.apache.spark.version", b"org.apache.spark.sql.parquet.row.metadata")
 """What only Spark's files have in their footers."""
 
 
-def parquet_types(footer: Any) -> tuple[str | None, ...]:
-    """Returns the types of the columns, in order; None if Spark has none. ``footer``: as PyArrow reads it."""
-    leaves = _Leaves(footer)
+def parquet_types(footer: Any, largest: Callable[[int, int], int | None]) -> tuple[str | None, ...]:
+    """Returns the types of the columns, in order; None if Spark has none.
+
+    ``footer``: as PyArrow reads it; ``largest``: the largest number of a column of decimals, by its place and
+    the bytes of its values; None if that is not known.
+    """
+    leaves = _Leaves(footer, largest)
     return tuple(leaves.type_of(field.type) for field in footer.schema.to_arrow_schema())
 
 
 class _Leaves:
     """The columns without parts of a file, which come in the order of the fields that have them."""
 
-    def __init__(self, footer: Any) -> None:
-        self._footer, self._next = footer, 0
+    def __init__(self, footer: Any, largest: Callable[[int, int], int | None]) -> None:
+        self._footer, self._next, self._largest = footer, 0, largest
         self._by_spark = any(key in _OF_SPARK for key in footer.metadata or ())
 
     def type_of(self, kind: Any) -> str | None:
@@ -106,25 +110,13 @@ class _Leaves:
     def _decimal(self, kind: Any, column: Any, number: int) -> str | None:
         if kind.precision > MAX_PRECISION:
             return None
-        largest, digits = self._largest(column, number), (kind.precision, kind.scale)
+        width, digits = _BYTES.get(column.physical_type) or column.length, (kind.precision, kind.scale)
+        if (largest := self._largest(number, width)) is None:
+            # No byte array without statistics has a largest number.
+            largest = 1 << 8 * (width or 32) - 1
         if largest < 10**kind.precision:
             return "decimal({},{})".format(*digits)
         return (wide_decimal if largest < 10**MAX_PRECISION else bytes_decimal)(*digits)
-
-    def _largest(self, column: Any, number: int) -> int:
-        """The largest number, without its point, that a column of decimals may have by its statistics."""
-        chunks = (self._footer.row_group(group) for group in range(self._footer.num_row_groups))
-        found = (chunk.column(number).statistics for chunk in chunks)
-        return max((abs(limit) for each in found for limit in _limits(each, column)), default=0)
-
-
-def _limits(statistics: Any, column: Any) -> Iterator[int]:
-    if statistics is None or not (statistics.has_min_max or statistics.num_values == 0):
-        # No byte array without statistics has a largest number.
-        yield 1 << (_BITS.get(column.physical_type) or 8 * column.length or 256) - 1
-    elif statistics.has_min_max:
-        for raw in (statistics.min_raw, statistics.max_raw):
-            yield raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
 
 
 def _with_parts(outer: str, parts: Sequence[tuple[str, SqlType | None]]) -> SqlType | None:
