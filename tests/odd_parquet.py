@@ -141,7 +141,7 @@ def short_statistics() -> bytes:
 
 
 def another_type_in_a_chunk() -> bytes:
-    """The column's chunk is of no type that there is: PyArrow ends the process when asked for its statistics."""
+    """The column's chunk is of no type that there is: its statistics end PyArrow's process."""
     prices = pa.array([Decimal("1.25"), Decimal("2.50")], pa.decimal128(5, 2))
     return in_footer(parquet({"price": prices}), b"\x1c\x15\x0e", b"\x1c\x15\x5e")
 

@@ -1,6 +1,7 @@
 """The statistics of a Parquet file's columns, read from its footer without Arrow.
 
-Arrow ends the process for statistics that contradict their column, as one flipped byte of a footer makes them.
+Arrow ends the process for statistics that contradict their column, as one flipped byte of a footer makes
+them.
 
 Source: apache/parquet-format, parquet.thrift; apache/thrift, doc/specs/thrift-compact-protocol.md.
 """
@@ -17,7 +18,7 @@ _FIXED: Final = {_BYTE: 1, _DOUBLE: 8, _UUID: 16}
 
 
 class Footer:
-    """The row groups that a file's footer describes. Raises EOFError for a footer that goes on behind its end."""
+    """The row groups that a file's footer describes. Raises EOFError for one that goes on behind its end."""
 
     def __init__(self, file: BinaryIO) -> None:
         end = file.seek(0, 2) - 8

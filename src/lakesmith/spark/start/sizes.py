@@ -19,8 +19,8 @@ some hundred queries nothing is compiled any more, or fails ("Out of space in Co
 
 _LESS_PROFILED: Final = "-XX:Tier3DelayOn=0"
 """While the second compiler has anything to do, the first one makes code that counts less of what it does.
-That code is faster, and smaller: of a method that reads 25 columns of texts the usual one is more than the 512
-kB that Java's compilers allow, which they find out in the end, and interpret the method for ever (13 s of
+That code is faster, and smaller: of a method that reads 25 columns of texts the usual one is more than the
+512 kB that Java's compilers allow. They find out in the end, and interpret the method for ever (13 s of
 processor time for what takes 3 s)."""
 
 MIXED_OPTIONS: Final = (
