@@ -1,5 +1,8 @@
 """A session that somebody else started: what has to be there, and what the child is set to."""
 
+import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,3 +79,47 @@ def test_readers_of_s3_that_are_there_stay(tmp_path: Path) -> None:
     settings = SessionSettings(catalogs, tmp_path / "log")
     assert "fs.s3.impl" not in runtime_conf(settings, reaches_s3=True)
     assert runtime_conf(settings, reaches_s3=False)["fs.s3a.endpoint"] == "http://here"
+
+
+SOMEBODY_ELSES = """
+import json, sys
+import lakesmith
+from pyspark.sql import SparkSession
+from lakesmith.spark.start.find_java import find_java
+from lakesmith.spark.start.jars import ensure_jars
+from lakesmith.spark.start.versions import installed_pair
+
+jars = ",".join(map(str, ensure_jars(find_java(), installed_pair().local_jars)))
+extensions = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+conf = {"spark.jars": jars, "spark.sql.extensions": extensions, "spark.ui.enabled": "false"}
+spark = SparkSession.builder.master("local[1]").config(map=conf).getOrCreate()
+with lakesmith.open(sys.argv[1], spark=spark) as shop:
+    shop.run()
+    rows = shop.query("SELECT id FROM silver.a WHERE x = 0 ORDER BY id").arrow().to_pydict()
+print(json.dumps(rows))
+"""
+
+
+def test_a_session_without_our_jar_has_our_classes(tmp_path: Path) -> None:
+    """Comparisons of floats, and drafts, are classes that such a session gets by a loader of its own."""
+    for name, text in {
+        "lakesmith.yaml": "name: shop\n",
+        "tables/bronze/a.yaml": (
+            "source: {files: {path: landing/, format: csv}}\ncolumns: {id: bigint, x: double}\n"
+        ),
+        "tables/silver/a.yaml": "key: [id]\nquery: SELECT id, x FROM bronze.a\n",
+        "landing/1.csv": "id,x\n1,-0.0\n2,0.0\n3,1.5\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-c", SOMEBODY_ELSES, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == {"id": [1, 2]}
+    metadata = (tmp_path / ".lakesmith/warehouse/silver/a/metadata").glob("*.metadata.json")
+    assert len(list(metadata)) == 2, "one made the table, one published its rows"

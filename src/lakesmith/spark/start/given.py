@@ -122,8 +122,8 @@ def _compare_exactly(parent: _Parent) -> None:
     extensions = session.extensions()
     if EXACT_COMPARISONS in extensions.buildOptimizerRules(session).mkString():
         return
-    found = own_class(parent.spark, EXACT_COMPARISONS)
-    found.getDeclaredConstructor().newInstance().apply(extensions)
+    # Py4J finds no method of any number of arguments that is given none, such as getDeclaredConstructor.
+    own_class(parent.spark, EXACT_COMPARISONS).newInstance().apply(extensions)
 
 
 def settings_at_start(settings: SessionSettings) -> dict[str, str]:
