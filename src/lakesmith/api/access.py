@@ -174,10 +174,11 @@ class Access:
         """Whether a session for little data was started already, here or by a command that left it warm."""
         if self._handle is not None:
             return self.size is DataSize.LITTLE
+        if (keep := self._keep(self.opened())) is None:
+            return False
         from lakesmith.spark.start.resident import size_of_kept
 
-        keep = self._keep(self.opened())
-        return keep is not None and size_of_kept(keep.path) is DataSize.LITTLE
+        return size_of_kept(keep.path) is DataSize.LITTLE
 
     @property
     def stays(self) -> bool:
@@ -307,9 +308,8 @@ class Access:
                 keep = self._keep(opened, reads) if stays else None
                 with self.host.busy("starting Spark"):
                     self._handle = open_session(opened.project, size, keep, self._given)
-                for note in self._handle.notes:
-                    if STARTS_ITS_OWN in note:
-                        self.host.notice(note)
+                for note in (each for each in self._handle.notes if STARTS_ITS_OWN in each):
+                    self.host.notice(note)
                 self._reads_topics = opened.project.has_topics
                 self._follow()
             elif size is not DataSize.LITTLE:
