@@ -30,6 +30,7 @@ from lakesmith.spark.export import write_export
 from lakesmith.spark.iceberg.ddl import drop_columns, rename_columns
 from lakesmith.spark.iceberg.refs import RefChange, change_refs, explaining
 from lakesmith.spark.jvm.failures import explain_failure, is_beaten, is_unanswered
+from lakesmith.spark.jvm.growing import may_grow
 from lakesmith.spark.kinds.change_ledger import advance, change_ledger
 from lakesmith.spark.kinds.derive import derive
 from lakesmith.spark.kinds.erase import erase, readmit
@@ -82,7 +83,8 @@ class SparkEngine:
     def run_step(self, step: TableStep, listener: Listener) -> BatchReport:
         """Does one batch and publishes it. Raises RunError with the root cause of what fails in Spark."""
         with explaining(self.session, self.lake.project.secrets):
-            if DataSize.of(planned_bytes(self.lake, [step])) is not DataSize.LITTLE:
+            # Sizes are asked of the catalog, so only where they decide something.
+            if may_grow(self.session.spark) and DataSize.of(planned_bytes(self.lake, [step])).is_large:
                 self.sessions.grow()
             spark = self.sessions.of(step, self.lake.project.root)
             batch = Batch(spark, self.lake.catalog, self.lake.project, step, listener, stop=self._stop)

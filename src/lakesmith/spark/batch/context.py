@@ -14,7 +14,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakesmith.catalog.metadata import plain_location
 from lakesmith.catalog.progress import most_live_rows
 from lakesmith.catalog.protocol import Catalog
 from lakesmith.catalog.record import READER, Account, Gate, Pin, Record
@@ -107,8 +106,7 @@ class Batch:
         as in ``state`` any more."""
         if draft_of(self.name) is None:
             draft = begin(self.spark, self.name, self.java.load(self.name), self.attempt)
-            if plain_location(draft.origin) != plain_location(state.metadata_location):
-                raise Outdated("another writer changed the table while the batch ran")
+            draft.require_origin(state.metadata_location)
 
     def draft(self) -> TableDraft:
         """The table's draft. Raises Outdated without one."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from lakesmith.catalog.metadata import parse_metadata, plain_location
+from lakesmith.catalog.metadata import parse_metadata
 from lakesmith.catalog.state import BRANCH_PREFIX, MAIN, RECORD_TAG, TableState
 from lakesmith.execute.engine import Outdated
 from lakesmith.execute.faults import reach
@@ -156,10 +156,7 @@ class JavaTables:
             main = _head_of(operations.current(), MAIN)
             if main is not None and main in tried:
                 return main
-            if plain_location(str(operations.current().metadataFileLocation())) != plain_location(
-                draft.origin
-            ):
-                raise Outdated("another writer changed the table while the batch ran")
+            draft.require_origin(str(operations.current().metadataFileLocation()))
             head, recorded = self._recorded(table, work)
             tried.add(head)
             updated = self._published(table, recorded, head, schema)

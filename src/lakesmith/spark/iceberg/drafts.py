@@ -17,6 +17,8 @@ from weakref import WeakSet
 
 from pyspark.sql import SparkSession
 
+from lakesmith.catalog.metadata import plain_location
+from lakesmith.execute.engine import Outdated
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.jvm.gateway import own_class
 from lakesmith.spark.start.settings import DRAFTS
@@ -30,6 +32,11 @@ class Draft:
 
     name: tuple[str, str]
     origin: str
+
+    def require_origin(self, location: str) -> None:
+        """Raises Outdated if the table is at another metadata file by now."""
+        if plain_location(location) != plain_location(self.origin):
+            raise Outdated("another writer changed the table while the batch ran")
 
 
 class _Begun(threading.local):

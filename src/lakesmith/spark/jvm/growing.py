@@ -24,6 +24,11 @@ def shuffle_conf(grown: int, given: Mapping[str, str]) -> dict[str, str]:
     return {ADAPTIVE: "false", PARTITIONS: "1", _GROWN: str(grown)}
 
 
+def may_grow(session: SparkSession) -> bool:
+    """Whether the session is still set up for little data."""
+    return session.conf.get(_GROWN, None) is not None
+
+
 def grow(session: SparkSession) -> None:
     """Sets a session up for more than little data, for the rest of its time."""
     if (partitions := session.conf.get(_GROWN, None)) is not None:
