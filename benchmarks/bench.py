@@ -6,7 +6,8 @@
 
 Bronze with its bad rows, silver by key and two golds, from CSV files of which one row of 200 is bad; then
 changes, cold (whole processes) and warm (a process that stays, against dbt's whole process, as dbt keeps
-none); then nothing new. dbt is installed from PyPI into an environment of its own, beside the same PySpark
+none); then nothing new. Then a tiny batch (``tiny.py``) and lines of logs (``log_lines.py``) by processor
+time. dbt is installed from PyPI into an environment of its own, beside the same PySpark
 and jars, and is given the new files alone. Its silver is made in two ways, both right after every batch:
 rebuilt from bronze, which is what is compared with the goal, and incremental, which takes care by hand of
 deletes and of changes that come late. All tables are compared with DuckDB's.
@@ -20,9 +21,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -32,8 +31,11 @@ import common
 from cdc import ORACLE, ORACLE_OF, PROJECT, _difference
 from cdc_data import COLUMNS, Changes, write_first
 from ingest import BAD_SHARE, spoil
+from log_lines import log_lines
 from pyarrow import compute
-from tree import Cost, cost_of, watched
+from stays import warm_process
+from tiny import tiny_batches
+from tree import Cost, cost_of
 
 ENVIRONMENT = Path(__file__).resolve().parents[1] / "build" / "dbt"
 PACKAGES = ("dbt-core==1.10.23", "dbt-spark==1.10.3")
@@ -171,45 +173,15 @@ def files_of(project: Path) -> set[tuple[str, int]]:
     }
 
 
-@contextmanager
-def warm_process(project: Path) -> Iterator[Callable[[], tuple[Cost, dict[str, Any]]]]:
-    """A process that stays. Each call is one run, with its cost and what it did."""
-    command = [sys.executable, str(Path(__file__).with_name("warm.py"))]
-    with (project / "warm.log").open("ab") as log:
-        process = subprocess.Popen(
-            command, cwd=project, env=common.environment(), text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-        )  # fmt: skip
-    assert process.stdin and process.stdout
-    stdin, stdout = process.stdin, process.stdout
-
-    def run() -> tuple[Cost, dict[str, Any]]:
-        with watched(process.pid) as watch:
-            watch.look()
-            before, begin = watch.cpu, time.perf_counter()
-            print("run", file=stdin, flush=True)
-            answer = stdout.readline()
-            seconds = time.perf_counter() - begin
-        if not answer:
-            raise common.BenchmarkError((project / "warm.log").read_text(errors="replace")[-3000:])
-        return Cost(seconds, watch.cpu - before, watch.peak), json.loads(answer)
-
-    try:
-        yield run
-    finally:
-        stdin.close()
-        process.wait(60)
-
-
 def measure(work: Path, options: argparse.Namespace) -> tuple[list[Line], dict[str, Any], list[str]]:
     """The whole table, what a warm batch of each size does, and the comparison with DuckDB."""
     many, few = (100_000, 5_000) if options.small else (5_100_000, 20_000)
     rounds = options.rounds or (1 if options.small else 3)
     lines, counts, checks = [], {}, []
-    for rows, size, cold, warm in ((many, 10_000, 0.4, 0.25), (few, 2_000, 0.65, 0.23)):
+    for rows, size, cold, warm in ((many, 10_000, 0.45, 0.2), (few, 2_000, 0.5, 0.2)):
         shop = Shop(work / str(rows), rows, options)
         if rows == many:
-            lines.append(shop.all(Line(f"{rows:,} rows from nothing", 0.9), rounds, shop.afresh))
+            lines.append(shop.all(Line(f"{rows:,} rows from nothing", 0.8), rounds, shop.afresh))
         else:
             shop.all(Line("", 0), 1, shop.afresh)
 
@@ -240,8 +212,10 @@ def soak(work: Path, options: argparse.Namespace) -> None:
             shop.next_changes(SOAK_CHANGES)
 
 
-def show(lines: list[Line], counts: dict[str, Any], checks: list[str]) -> None:
-    """Prints the table."""
+def show(
+    lines: list[Line], counts: dict[str, Any], checks: list[str], comparisons: list[common.Comparison]
+) -> None:
+    """Prints the table, and below it what is compared by processor time alone."""
     print(f"\n{', '.join(f'{key} {value}' for key, value in common.machine().items())}")
     print("lakesmith / dbt-spark whose silver is rebuilt / dbt-spark whose silver is incremental\n")
     heads = f"{'wanted':>8}{'ratios':>14}{'seconds':>22}{'cpu ratios':>14}{'cpu s':>22}{'peak MB':>24}"
@@ -257,6 +231,10 @@ def show(lines: list[Line], counts: dict[str, Any], checks: list[str]) -> None:
         memory = " / ".join(f"{each[f'{who}_megabytes']:,.0f}" for who in ("ours", *WAYS))
         values = f"{each['wanted']:>8.2f}{ratios:>14}{seconds:>22}{cpu_ratios:>14}{cpu:>22}{memory:>24}"
         print(f"{each['what']:<34}{values}")
+    print("\nprocessor time alone: lakesmith / by hand in a session that stays, and DuckDB\n")
+    for it in comparisons:
+        both = f"{median(it.ours):.2f} s / {median(it.theirs):.2f} s"
+        print(f"{it.what:<34}{it.goal:>8.2f}{it.ratio:>8.2f}{both:>28}")
     for what, batches in counts.items():
         middle = {name: median(batch[name] for batch in batches) for name in batches[0]}
         print(
@@ -275,11 +253,15 @@ def main() -> None:
         if options.soak:
             return soak(work, options)
         lines, counts, checks = measure(work, options)
+        others = [of(work / name, options) for name, of in (("tiny", tiny_batches), ("logs", log_lines))]
+        checks += [check for other in others for check in other.checks]
+        comparisons = [each for other in others for each in other.comparisons]
         if options.json:
             data = {"lines": [line.numbers() for line in lines], "counts": counts, "checks": checks}
+            data["processor_time"] = [each.as_dict() for each in comparisons]
             print(json.dumps({**data, "facts": common.machine()}, indent=2))
             return None
-        return show(lines, counts, checks)
+        return show(lines, counts, checks, comparisons)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,10 @@ jobs are, with their faults:
 
 from __future__ import annotations
 
+import argparse
+import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from job import job_arguments, new_files, open_session, save_checkpoint
@@ -61,25 +65,33 @@ def merge_silver(spark: SparkSession, rows: DataFrame) -> None:
     spark.sql(MERGE)
 
 
-def refresh_gold(spark: SparkSession) -> None:
-    """Computes both gold tables again."""
-    for name, query in GOLD.items():
-        spark.sql(f"CREATE OR REPLACE TABLE lake.{name} USING iceberg AS {query}")
+def refresh_gold(spark: SparkSession, names: Sequence[str]) -> None:
+    """Computes gold tables again."""
+    for name in names:
+        spark.sql(f"CREATE OR REPLACE TABLE lake.{name} USING iceberg AS {GOLD[name]}")
+
+
+def run(spark: SparkSession, options: argparse.Namespace) -> int:
+    """Everything new, from files to gold; returns how many files."""
+    files, newest = new_files(options.landing, options.pattern, options.checkpoint)
+    if files:
+        merge_silver(spark, load_bronze(spark, files))
+        refresh_gold(spark, options.gold)
+        save_checkpoint(options.checkpoint, newest)
+    return len(files)
 
 
 def main() -> None:
-    """One run: everything new, from files to gold."""
+    """One run; with ``--stay`` one for each line of standard input, answered by a line of JSON."""
     parser = job_arguments()
+    parser.add_argument("--gold", nargs="+", choices=GOLD, default=list(GOLD))
+    parser.add_argument("--stay", action="store_true")
     parser.add_argument("--merge-mode", choices=("copy-on-write", "merge-on-read"), default="merge-on-read")
     options = parser.parse_args()
     spark = open_session("orders_cdc", options.warehouse)
     create_tables(spark, options.merge_mode)
-    files, newest = new_files(options.landing, options.pattern, options.checkpoint)
-    if files:
-        merge_silver(spark, load_bronze(spark, files))
-        refresh_gold(spark)
-        save_checkpoint(options.checkpoint, newest)
-    print(f"{len(files)} files")
+    for _ in sys.stdin if options.stay else "1":
+        print(json.dumps({"files": run(spark, options)}), flush=True)
     spark.stop()
 
 

@@ -1,0 +1,111 @@
+"""A tiny batch in a session that stays, against the same written by hand: ten changes, three tables.
+
+    python benchmarks/tiny.py              after 8 batches of each, medians of 8 more
+    python benchmarks/tiny.py --small      after 2, medians of 2
+
+Bronze is appended to, silver merged by key (by hand: format version 3, merge-on-read), one gold refreshed.
+Both sessions stay, have the same files and take turns. What is compared is processor time: a batch of ten
+rows is short, and most of its wall time depends on what else the machine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import common
+from cdc import ORACLE, PROJECT, _difference
+from cdc_data import Changes, write_first
+from stays import warm_process
+
+ROWS, CHANGES, GOAL = 1_000, 10, 1.6
+GOLD = "sales_by_region_category"
+TABLES = ("silver.orders", f"gold.{GOLD}")
+
+
+class TinyBatches:
+    """Both contestants' folders, and their files."""
+
+    def __init__(self, work: Path, options: argparse.Namespace) -> None:
+        self.ours, self.theirs, self.files = work / "lakesmith", work / "by-hand", work / "files"
+        for name, text in PROJECT.items():
+            if not name.startswith("tables/gold/") or GOLD in name:
+                (self.ours / name).parent.mkdir(parents=True, exist_ok=True)
+                (self.ours / name).write_text(text)
+        self.theirs.mkdir()
+        self.jars = options.jars
+        # In order: by hand late changes are lost, and then both would not do the same.
+        self.changes = Changes(ROWS, seed=7, odd=0.0)
+        self.deliver(write_first(self.files / "first", ROWS))
+
+    @property
+    def peer(self) -> list[str]:
+        """The job by hand, in a session that stays. (``spark-submit`` does not hand on its input.)"""
+        script = "handwritten_cdc.py"
+        python, submit = common.environment()["PYSPARK_PYTHON"], common.spark_submit(self.jars, script)[1:-1]
+        words = [
+            "--landing",
+            "landing",
+            "--checkpoint",
+            "checkpoint.json",
+            "--stay",
+            "--gold",
+            f"gold.{GOLD}",
+        ]
+        started = [python, str(common.PEERS / script), *words, "--warehouse", f"{self.theirs}/warehouse"]
+        return ["env", f"PYSPARK_SUBMIT_ARGS={' '.join(submit)} pyspark-shell", *started]
+
+    def deliver(self, files: list[Path]) -> None:
+        """Gives both the same files."""
+        for file in files:
+            common.deliver(file, self.ours / "landing", self.theirs / "landing")
+
+    def check(self) -> list[str]:
+        """How the tables of both differ from what DuckDB makes of the same files."""
+        import duckdb
+
+        database = duckdb.connect()
+        database.execute(ORACLE.format(landing=self.ours / "landing")).fetchall()
+        said = []
+        for table in TABLES:
+            layer, name = table.split(".")
+            of = name if layer == "gold" else layer
+            found = common.jdbc_table(self.ours, layer, name)
+            by_hand = common.hadoop_table(self.theirs / "warehouse", layer, name)
+            said.append(f"tiny, {table}: {_difference(database, of, found)}")
+            said.append(f"  by hand: {_difference(database, of, by_hand)}")
+        return said
+
+
+def tiny_batches(work: Path, options: argparse.Namespace) -> common.Outcome:
+    """Processor seconds of a batch of both, in turns; ``facts``: what ours did in one."""
+    both, rounds = TinyBatches(work, options), 2 if options.small else 8
+    counts: list[dict[str, Any]] = []
+    seconds: tuple[list[float], list[float]] = ([], [])
+    with warm_process(both.ours) as ours, warm_process(both.theirs, both.peer) as theirs:
+        for number in range(2 * rounds + 1):
+            sides = list(zip((ours, theirs), seconds, strict=True))
+            for run, costs in reversed(sides) if number % 2 else sides:
+                cost, done = run()
+                costs.append(cost.cpu)
+                counts += [done] if run is ours else []
+            both.deliver(both.changes.write_batch(both.files / "changes", CHANGES))
+        for run in (ours, theirs):
+            run()
+    measured = [tuple(costs[rounds + 1 :]) for costs in seconds]
+    what = f"{CHANGES} changes, warm, 3 tables"
+    facts = {name: counts[-1][name] for name in ("py4j", "jobs")}
+    comparison = common.Comparison(what, *measured, GOAL)
+    return common.Outcome("tiny batch, processor time", (comparison,), facts, tuple(both.check()))
+
+
+def main() -> None:
+    """The command line."""
+    options = common.arguments("A tiny batch in a session that stays.").parse_args()
+    with common.workspace(options) as work:
+        common.show(tiny_batches(work, options), options.json)
+
+
+if __name__ == "__main__":
+    main()
