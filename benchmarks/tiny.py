@@ -1,6 +1,6 @@
 """A tiny batch in a session that stays, against the same written by hand: ten changes, three tables.
 
-    python benchmarks/tiny.py              after 8 batches of each, medians of 8 more
+    python benchmarks/tiny.py              after 25 batches of each, medians of 8 more
     python benchmarks/tiny.py --small      after 2, medians of 2
 
 Bronze is appended to, silver merged by key (by hand: format version 3, merge-on-read), one gold refreshed.
@@ -80,11 +80,11 @@ class TinyBatches:
 
 def tiny_batches(work: Path, options: argparse.Namespace) -> common.Outcome:
     """Processor seconds of a batch of both, in turns; ``facts``: what ours did in one."""
-    both, rounds = TinyBatches(work, options), 2 if options.small else 8
+    both, (before, rounds) = TinyBatches(work, options), (2, 2) if options.small else (25, 8)
     counts: list[dict[str, Any]] = []
     seconds: tuple[list[float], list[float]] = ([], [])
     with warm_process(both.ours) as ours, warm_process(both.theirs, both.peer) as theirs:
-        for number in range(2 * rounds + 1):
+        for number in range(before + rounds):
             sides = list(zip((ours, theirs), seconds, strict=True))
             for run, costs in reversed(sides) if number % 2 else sides:
                 cost, done = run()
@@ -93,7 +93,7 @@ def tiny_batches(work: Path, options: argparse.Namespace) -> common.Outcome:
             both.deliver(both.changes.write_batch(both.files / "changes", CHANGES))
         for run in (ours, theirs):
             run()
-    measured = [tuple(costs[rounds + 1 :]) for costs in seconds]
+    measured = [tuple(costs[before:]) for costs in seconds]
     what = f"{CHANGES} changes, warm, 3 tables"
     facts = {name: counts[-1][name] for name in ("py4j", "jobs")}
     comparison = common.Comparison(what, *measured, GOAL)

@@ -116,11 +116,14 @@ def _chance(batch: Batch, frame: DataFrame) -> str | None:
 
 def _in_comparable(frame: DataFrame, kinds: Mapping[str, DataType]) -> DataFrame:
     """Returns the rows in comparable values, fractions in the other rounding."""
-    cast = {name: F.col(quoted(name)).cast(kind) for name, kind in kinds.items()}
-    values = [comparable(cast[name], kind, rounded).alias(name) for name, kind in kinds.items()]
-    others = [comparable(cast[name], kind, rounded_elsewhere).alias(name) for name, kind in kinds.items()]
-    other = F.struct(*others) if any(map(has_fractions, kinds.values())) else F.lit(None)
-    return frame.select(*values, other.alias(_OTHER))
+    cast = frame.select(*(F.col(quoted(name)).cast(kind).alias(name) for name, kind in kinds.items()))
+    names = {quoted(name): kind for name, kind in kinds.items()}
+    values = [f"{comparable(name, kind, rounded)} AS {name}" for name, kind in names.items()]
+    others = ", ".join(
+        f"{comparable(name, kind, rounded_elsewhere)} AS {name}" for name, kind in names.items()
+    )
+    other = f"struct({others})" if any(map(has_fractions, kinds.values())) else "NULL"
+    return cast.selectExpr(*values, f"{other} AS {_OTHER}")
 
 
 def _verdict(batch: Batch, counted: DataFrame, kinds: Mapping[str, DataType]) -> Verification:

@@ -54,9 +54,9 @@ def with_arrival(
     return walk.plans.frame(carrying).withColumnRenamed(str(column.name()), ARRIVAL)
 
 
-def batch_of(arrived: SparkColumn) -> SparkColumn:
-    """The batch that took a row of a query over one input."""
-    return F.get(arrived, F.lit(0))["batch"]
+def batch_of(arrived: str) -> str:
+    """SQL of the batch that took a row of a query over one input; ``arrived``: the hidden column."""
+    return f"get({arrived}, 0).batch"
 
 
 class _Carrying:

@@ -12,26 +12,34 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from lakesmith.quoting import quoted
+from lakesmith.quoting import own, quoted
 from lakesmith.spark.frames.sql_text import sql_type
 
-Leaf = Callable[[SparkColumn, DataType], SparkColumn]
-"""What becomes of a value that has none inside, of a given type."""
+Leaf = Callable[[str, DataType], str]
+"""What becomes of a value that has none inside, of a given type: SQL of both."""
+
+_ITEM: Final = own("item")
 
 
-def comparable(value: SparkColumn, kind: DataType, leaf: Leaf | None = None) -> SparkColumn:
-    """Returns ``value`` with maps as sorted lists of entries, at any depth; ``leaf`` changes inner values.
-    Variants stay."""
+def comparable(value: str, kind: DataType, leaf: Leaf | None = None) -> str:
+    """Returns SQL of a value with maps as sorted lists of entries, at any depth; ``leaf`` changes inner
+    values. Variants stay."""
     if leaf is None and not holds_maps(kind):
         return value
     match kind:
         case MapType():
-            return F.array_sort(F.transform(F.map_entries(value), lambda entry: _entry(entry, kind, leaf)))
+            key = comparable(f"{_ITEM}.key", kind.keyType, leaf)
+            inner = comparable(f"{_ITEM}.value", kind.valueType, leaf)
+            entry = f"struct({key} AS key, {inner} AS value)"
+            return f"array_sort(transform(map_entries({value}), {_ITEM} -> {entry}))"
         case ArrayType():
-            return F.transform(value, lambda item: comparable(item, kind.elementType, leaf))
+            return f"transform({value}, {_ITEM} -> {comparable(_ITEM, kind.elementType, leaf)})"
         case StructType():
-            fields = [comparable(value.getField(f.name), f.dataType, leaf).alias(f.name) for f in kind.fields]
-            return F.when(value.isNotNull(), F.struct(*fields))
+            fields = ", ".join(
+                f"{comparable(f'({value}).{quoted(f.name)}', f.dataType, leaf)} AS {quoted(f.name)}"
+                for f in kind.fields
+            )
+            return f"IF({value} IS NULL, NULL, struct({fields}))"
     return value if leaf is None else leaf(value, kind)
 
 
@@ -43,9 +51,14 @@ def equal_in(
     equal = []
     for name, kind in kinds.items():
         leaf = with_sign if with_signs and has_fractions(kind) else None
-        one, other = (comparable(F.col(f"{side}.{quoted(name)}"), kind, leaf) for side in (left, right))
-        equal.append(one.eqNullSafe(other) if has_equality(kind) else F.lit(False))
-    return all_true(equal)
+        one, other = (comparable(f"{side}.{quoted(name)}", kind, leaf) for side in (left, right))
+        equal.append(f"{one} <=> {other}" if has_equality(kind) else "false")
+    return F.expr(all_of(equal))
+
+
+def all_of(tests: Iterable[str]) -> str:
+    """Returns SQL of the tests joined with AND, which Spark's parser does in pairs; true without any."""
+    return " AND ".join(f"({test})" for test in tests) or "true"
 
 
 def all_true(tests: Iterable[SparkColumn]) -> SparkColumn:
@@ -66,9 +79,9 @@ def has_fractions(kind: DataType) -> bool:
     return any(leaf.text in ("double", "float") for leaf in sql_type(kind).leaves())
 
 
-def with_sign(value: SparkColumn, kind: DataType) -> SparkColumn:
+def with_sign(value: str, kind: DataType) -> str:
     """Returns a double or float as text, which distinguishes 0.0 from -0.0; other values as they are."""
-    return value.cast("string") if has_fractions(kind) else value
+    return f"CAST({value} AS string)" if has_fractions(kind) else value
 
 
 def holds_maps(kind: DataType) -> bool:
@@ -79,14 +92,6 @@ def holds_maps(kind: DataType) -> bool:
 def is_collated(kind: str) -> bool:
     """Returns whether texts in values of a Spark type are compared by a collation."""
     return " collate " in kind
-
-
-def _entry(entry: SparkColumn, kind: MapType, leaf: Leaf | None) -> SparkColumn:
-    key, inner = entry.getField("key"), entry.getField("value")
-    return F.struct(
-        comparable(key, kind.keyType, leaf).alias("key"),
-        comparable(inner, kind.valueType, leaf).alias("value"),
-    )
 
 
 WANTED: Final = "_lakesmith_wanted"

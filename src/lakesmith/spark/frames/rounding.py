@@ -26,16 +26,16 @@ _APART: Final = 0.886226925452758
 """Half the root of pi: multiplied by it, no edge of a rounding is one again, and no number is too large."""
 
 
-def rounded(value: SparkColumn, kind: DataType) -> SparkColumn:
-    """A double or float as text of so many digits; every other value as it is."""
+def rounded(value: str, kind: DataType) -> str:
+    """SQL of a double or float as text of so many digits; of every other value as it is."""
     digits = _digits(kind)
     # An addition to nothing: -0.0 is 0.0, to the reader as to a GROUP BY.
-    return value if digits is None else F.format_string(f"%.{digits}e", value + F.lit(0.0))
+    return value if digits is None else f"format_string('%.{digits}e', {value} + 0.0D)"
 
 
-def rounded_elsewhere(value: SparkColumn, kind: DataType) -> SparkColumn:
+def rounded_elsewhere(value: str, kind: DataType) -> str:
     """As ``rounded``, with other edges: a text that means nothing by itself."""
-    return value if _digits(kind) is None else rounded(value * F.lit(_APART), kind)
+    return value if _digits(kind) is None else rounded(f"{value} * {_APART}D", kind)
 
 
 def grouped_exactly(frame: DataFrame, columns: Sequence[str], *aggregates: SparkColumn) -> DataFrame:
@@ -45,7 +45,7 @@ def grouped_exactly(frame: DataFrame, columns: Sequence[str], *aggregates: Spark
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     inexact = [name for name in columns if has_fractions(kinds[name])]
     exact = [
-        comparable(F.col(quoted(name)), kinds[name], with_sign).alias(f"{_EXACT}{number}")
+        F.expr(comparable(quoted(name), kinds[name], with_sign)).alias(f"{_EXACT}{number}")
         for number, name in enumerate(inexact)
     ]
     plain = [F.col(quoted(name)) for name in columns if name not in inexact]

@@ -23,6 +23,7 @@ from lakesmith.quoting import quoted
 from lakesmith.spark.iceberg.drafts import Draft, draft_of
 from lakesmith.spark.iceberg.others import load_other, place_of
 from lakesmith.spark.jvm.failures import UNANSWERED
+from lakesmith.spark.jvm.gateway import elements
 from lakesmith.spark.start.settings import DRAFTS
 
 CATALOG: Final = "lake"
@@ -187,7 +188,7 @@ class JavaTables:
         moved = references.branchBuilder(head) if main is None else references.builderFrom(main, head)
         builder.setRef(MAIN, moved.build())
         builder.setRef(RECORD_TAG, references.tagBuilder(head).build())
-        for ref in list(base.refs().keySet()):
+        for ref in elements(base.refs().keySet()):
             if ref.startswith(BRANCH_PREFIX):
                 builder.removeRef(ref)
         if schema != NO_CHANGE:

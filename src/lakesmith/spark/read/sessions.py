@@ -17,7 +17,7 @@ from lakesmith.sources.inspect import read_shape
 from lakesmith.sources.listing import opened_file
 from lakesmith.sources.shape import UnreadableFile
 from lakesmith.spark.jvm.gateway import close_catalogs
-from lakesmith.spark.jvm.growing import grow
+from lakesmith.spark.jvm.growing import COMPILING, grow
 
 _OF_FILES: Final = (Strategy.FILES, Strategy.LEDGER, Strategy.REPLAY)
 
@@ -25,14 +25,10 @@ _OF_FILES: Final = (Strategy.FILES, Strategy.LEDGER, Strategy.REPLAY)
 # file of 300 columns was never planned. Nothing is joined where files are read.
 _READING: Final = {"spark.sql.constraintPropagation.enabled": "false"}
 
-_CLONES: Final = ("_compiled", "_interpreted")
-
 # Java takes eight seconds to compile code for 300 columns: longer than to interpret a few thousand rows.
-_INTERPRETED: Final = {
-    **_READING,
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
+_INTERPRETED: Final = {**_READING, "spark.sql.codegen.wholeStage": "false", COMPILING: "NO_CODEGEN"}
+
+_CLONES: Final = {"_compiled": _READING, "_interpreted": _INTERPRETED}
 
 
 def zoned(session: SparkSession, source: Source) -> Source:
@@ -56,8 +52,11 @@ class ReadingSessions:
 
     def grow(self) -> None:
         """Sets the sessions up for more than little data, for the rest of their time."""
-        for each in (self.session, *(vars(self)[name] for name in _CLONES if name in vars(self))):
-            grow(each)
+        grow(self.session)
+        for name, settings in _CLONES.items():
+            if (clone := vars(self).get(name)) is not None:
+                grow(clone)
+                _set(clone, settings)
 
     def close(self) -> None:
         """Closes the clones. Raises Py4JError if the JVM does not answer."""
@@ -75,9 +74,13 @@ class ReadingSessions:
 
     def _with(self, settings: Mapping[str, str]) -> SparkSession:
         clone = SparkSession(self.session.sparkContext, self.session._jsparkSession.cloneSession())
-        for key, value in settings.items():
-            clone.conf.set(key, value)
+        _set(clone, settings)
         return clone
+
+
+def _set(session: SparkSession, settings: Mapping[str, str]) -> None:
+    for key, value in settings.items():
+        session.conf.set(key, value)
 
 
 def is_wide(step: TableStep, root: Path) -> bool:

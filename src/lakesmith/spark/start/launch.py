@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from py4j.java_gateway import JavaClass, JavaGateway, JavaPackage, JVMView
 
 from lakesmith.errors import EnvironmentProblem
+from lakesmith.spark.jvm.dropped import forget_together
 from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.spark.start.jars import spark_home
 from lakesmith.spark.start.session_folder import SessionFolder
@@ -374,6 +375,7 @@ class _KnownView(JVMView):  # type: ignore[misc]
 def remember_names(gateway: JavaGateway) -> None:
     """From now on the gateway's view of the JVM asks for each package and each class once."""
     gateway.jvm.__class__ = _KnownView
+    forget_together(gateway)
 
 
 def _known(where: object, name: str, found: Any) -> Any:

@@ -55,6 +55,9 @@ LOCAL_FILES: Final = {"spark.hadoop.fs.file.impl": "lakesmith.LocalFiles"}
 """Hadoop's local files without a process of ``chmod`` for each file and each checksum: a small batch started
 some 30 of them, a tenth of its time. Executors elsewhere do not have the class."""
 
+TABLE_FILES: Final = {f"{SPARK_CATALOG}.io-impl": "lakesmith.TableFiles"}
+"""Files of tables on this machine without Hadoop's defaults, which Iceberg copies for each file it opens."""
+
 UNSEEN: Final = {
     "spark.ui.retainedJobs": "100",
     "spark.ui.retainedStages": "100",
@@ -159,6 +162,9 @@ def _one_machine(settings: SessionSettings) -> dict[str, str]:
     return {
         **DEFAULTS,
         **LOCAL_FILES,
+        **(
+            TABLE_FILES if settings.catalogs.get(f"{SPARK_CATALOG}.warehouse", "").startswith("file:") else {}
+        ),
         **({} if settings.conf.get("spark.ui.enabled") == "true" else UNSEEN),
         **memory_conf(settings.size, memory_mb(settings), settings.conf),
         "spark.master": f"local[{settings.cores or '*'}]",

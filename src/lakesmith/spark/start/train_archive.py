@@ -26,6 +26,7 @@ from lakesmith.spark.start.jars import cache_folder, ensure_jars, held, make_fol
 from lakesmith.spark.start.launch import LaunchPlan, direct_command, spark_class_path
 from lakesmith.spark.start.settings import (
     LOCAL_FILES,
+    TABLE_FILES,
     SessionSettings,
     launch_plan,
     local_catalog_conf,
@@ -162,7 +163,10 @@ def _train_and_dump(work: Path, coordinates: tuple[str, ...]) -> Path:
         cores=1,
         driver_memory_mb=DUMP_MEMORY_MB,
         coordinates=coordinates,
-        conf=dict.fromkeys(LOCAL_FILES, "org.apache.hadoop.fs.LocalFileSystem"),
+        conf={
+            **dict.fromkeys(LOCAL_FILES, "org.apache.hadoop.fs.LocalFileSystem"),
+            **dict.fromkeys(TABLE_FILES, "org.apache.iceberg.hadoop.HadoopFileIO"),
+        },
     )
     # Of the class path an archive has the beginning, which is the same for all.
     begin = launch_plan(settings)

@@ -14,23 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import chain
 from operator import or_
 from typing import Final
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
-from pyspark.sql.window import WindowSpec
 
 from lakesmith.project.definitions import Nulls, TableDefinition
 from lakesmith.quoting import own, quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.quarantine import REASONS
 from lakesmith.spark.catalyst.arrival import batch_of
-from lakesmith.spark.frames.comparable import all_true, comparable, has_equality
+from lakesmith.spark.frames.comparable import all_of, comparable, has_equality
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.query.table_query import QueryRows
 from lakesmith.spark.validation.rules import DELETE, add_reasons, delete_condition, rule_counts, rule_reasons
@@ -57,20 +56,20 @@ class Validated:
     @property
     def good(self) -> DataFrame:
         """The valid rows."""
-        return self.frame.where(F.size(REASONS) == 0)
+        return self.frame.where(f"size({REASONS}) = 0")
 
     @property
     def bad(self) -> DataFrame:
         """The rows that go to quarantine."""
-        return self.frame.where(F.size(REASONS) > 0)
+        return self.frame.where(f"size({REASONS}) > 0")
 
     def counts(self) -> list[SparkColumn]:
         """Aggregates over all rows: ``out``, ``bad`` and one per rule."""
         return [
-            F.count(F.lit(1)).alias("out"),
-            F.count_if(F.size(REASONS) > 0).alias("bad"),
+            F.expr("count(1) AS out"),
+            F.expr(f"count_if(size({REASONS}) > 0) AS bad"),
             *rule_counts(self.table.checks),
-            *(F.count_if(F.col(quoted(mark)).isNull()).alias(mark) for _, mark in self.marks),
+            *(F.expr(f"count_if({mark} IS NULL) AS {mark}") for _, mark in self.marks),
         ]
 
     def unknown(self, counts: Mapping[str, int]) -> dict[str, int]:
@@ -83,16 +82,17 @@ class Validated:
 
     def winners(self) -> DataFrame:
         """The newest good version of each key: the table's columns, ``DELETE`` and ``ARRIVED``."""
-        arrived = batch_of(F.col(self.hidden[0])) if self.hidden else F.lit(None).cast("bigint")
-        ranked = {_RANK: F.row_number().over(self._newest_first), _BY_VALUES: self._by_values()}
-        good = self._counting(self.good.withColumns(ranked).where(F.col(_RANK) == 1))
-        return good.select(*map(quoted, self.columns), DELETE, arrived.alias(ARRIVED))
+        arrived = batch_of(self.hidden[0]) if self.hidden else "CAST(NULL AS bigint)"
+        rank = f"row_number() OVER ({self._newest_first}) AS {_RANK}"
+        ranked = self.good.selectExpr("*", rank, f"{self._by_values()} AS {_BY_VALUES}")
+        good = self._counting(ranked.where(f"{_RANK} = 1"))
+        return good.selectExpr(*map(quoted, self.columns), DELETE, f"{arrived} AS {ARRIVED}")
 
     def versions(self) -> DataFrame:
         """All valid versions of each key with ``DELETE``. One winner of each tie in ``latest_by``."""
-        order = F.struct(*map(F.col, map(quoted, self.table.latest_by)))
-        newer = F.lag(order).over(self._newest_first)
-        good = self.good.withColumns({_WINS: ~newer.eqNullSafe(order), _BY_VALUES: self._by_values()})
+        order = f"struct({', '.join(map(quoted, self.table.latest_by))})"
+        wins = f"NOT (lag({order}) OVER ({self._newest_first}) <=> {order}) AS {_WINS}"
+        good = self.good.selectExpr("*", wins, f"{self._by_values()} AS {_BY_VALUES}")
         return self._counting(good.where(_WINS)).select(*map(quoted, self.columns), DELETE)
 
     @property
@@ -108,7 +108,7 @@ class Validated:
         """
         return () if self.hidden else self._settling
 
-    @property
+    @cached_property
     def kinds(self) -> dict[str, DataType]:
         """The types of the frame's columns, by their names in lower case."""
         return {field.name.lower(): field.dataType for field in self.frame.schema.fields}
@@ -120,24 +120,28 @@ class Validated:
         return (DELETE, *(name for name in names if has_equality(kinds[name.lower()])))
 
     @property
-    def _newest_first(self) -> WindowSpec:
-        """The versions of a key in order. Values come last: a query may give several rows of one arrival."""
+    def _newest_first(self) -> str:
+        """SQL of the window that has the versions of a key in order. Values come last: a query may give
+        several rows of one arrival."""
         newness = self._compared((*self.table.latest_by, *self.hidden, *self._settling))
-        return Window.partitionBy(*map(quoted, self.table.key)).orderBy(*map(F.desc_nulls_last, newness))
+        order = ", ".join(f"{value} DESC NULLS LAST" for value in newness)
+        return f"PARTITION BY {', '.join(map(quoted, self.table.key))} ORDER BY {order}"
 
-    def _by_values(self) -> SparkColumn:
-        """Whether nothing but its values puts a version before the next one."""
+    def _by_values(self) -> str:
+        """SQL of whether nothing but its values puts a version before the next one."""
         parts = (self.table.latest_by, self.hidden), (self._settling,)
-        tied, values = (F.struct(F.lit(0), *self._compared(chain(*names))) for names in parts)
+        tied, values = (f"struct({', '.join(('0', *self._compared(chain(*names))))})" for names in parts)
         window = self._newest_first
-        return F.lead(tied).over(window).eqNullSafe(tied) & ~F.lead(values).over(window).eqNullSafe(values)
+        return (
+            f"(lead({tied}) OVER ({window}) <=> {tied}) AND NOT (lead({values}) OVER ({window}) <=> {values})"
+        )
 
     def _counting(self, versions: DataFrame) -> DataFrame:
-        return self.settled.observe(versions, F.count_if(_BY_VALUES).alias(_BY_VALUES))
+        return self.settled.observe(versions, F.expr(f"count_if({_BY_VALUES}) AS {_BY_VALUES}"))
 
-    def _compared(self, names: Iterable[str]) -> list[SparkColumn]:
+    def _compared(self, names: Iterable[str]) -> list[str]:
         kinds = self.kinds
-        return [newness(F.col(quoted(name)), kinds[name.lower()], name, self.table) for name in names]
+        return [newness(quoted(name), kinds[name.lower()], name, self.table) for name in names]
 
 
 def note_of_ties(count: int) -> tuple[str, ...]:
@@ -172,24 +176,22 @@ def _no_time(table: TableDefinition) -> SparkColumn:
     return F.array_compact(F.array(*missing).cast("array<string>"))
 
 
-def version(
-    alias: str, columns: Sequence[str], kinds: Mapping[str, DataType], table: TableDefinition
-) -> SparkColumn:
-    """Returns a row's version as one comparable value. Without columns all versions are equal.
+def version(alias: str, columns: Sequence[str], kinds: Mapping[str, DataType], table: TableDefinition) -> str:
+    """Returns SQL of a row's version as one comparable value. Without columns all versions are equal.
 
     ``kinds``: the columns' types by their names in lower case. ``table``: says how nulls are ordered.
     """
-    parts = (newness(F.col(f"{alias}.{quoted(name)}"), kinds[name.lower()], name, table) for name in columns)
-    named = [part.alias(name) for part, name in zip(parts, version_parts(columns), strict=True)]
-    return F.struct(*named) if named else F.struct(F.lit(0).alias("none"))
+    parts = (newness(f"{alias}.{quoted(name)}", kinds[name.lower()], name, table) for name in columns)
+    named = [f"{part} AS {name}" for part, name in zip(parts, version_parts(columns), strict=True)]
+    return f"struct({', '.join(named) or '0 AS none'})"
 
 
-def newness(value: SparkColumn, kind: DataType, name: str, table: TableDefinition) -> SparkColumn:
-    """Returns a column's value in version order: NULL is the oldest, or the newest if the table says so."""
+def newness(value: str, kind: DataType, name: str, table: TableDefinition) -> str:
+    """Returns SQL of a value in version order: NULL is the oldest, or the newest if the table says so."""
     found = comparable(value, kind)
     if table.nulls is Nulls.OLDEST or name.lower() not in map(str.lower, table.latest_by):
         return found
-    return F.struct(value.isNull().alias("none"), found.alias("value"))
+    return f"struct({value} IS NULL AS none, {found} AS value)"
 
 
 def version_parts(columns: Sequence[str]) -> list[str]:
@@ -199,4 +201,4 @@ def version_parts(columns: Sequence[str]) -> list[str]:
 
 def same_key(left: str, right: str, table: TableDefinition) -> SparkColumn:
     """The join condition of two frames by the table's key (never null)."""
-    return all_true(F.col(f"{left}.{quoted(key)}") == F.col(f"{right}.{quoted(key)}") for key in table.key)
+    return F.expr(all_of(f"{left}.{quoted(key)} = {right}.{quoted(key)}" for key in table.key))

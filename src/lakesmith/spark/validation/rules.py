@@ -22,7 +22,7 @@ from pyspark.sql.types import BooleanType, NullType
 from lakesmith.errors import Problem, QualityError, did_you_mean, listed
 from lakesmith.project.definitions import OnBadRow, TableDefinition, is_taken
 from lakesmith.quality.model import Rule
-from lakesmith.quoting import own
+from lakesmith.quoting import literal, own
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.quarantine import REASONS
 from lakesmith.spark.jvm.failures import explain_failure, full_text, wrong_value
@@ -42,7 +42,7 @@ def rule_reasons(rules: Sequence[Rule]) -> SparkColumn:
 def rule_counts(rules: Sequence[Rule]) -> list[SparkColumn]:
     """Returns an aggregate for each rule, ``rule_0``, ``rule_1``, ...: how many rows break it."""
     return [
-        F.count_if(F.array_contains(REASONS, rule.text)).alias(f"rule_{number}")
+        F.expr(f"count_if(array_contains({REASONS}, {literal(rule.text)})) AS rule_{number}")
         for number, rule in enumerate(rules)
     ]
 

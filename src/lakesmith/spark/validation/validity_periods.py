@@ -107,9 +107,8 @@ def outcome_counts(of: SparkColumn | None = None) -> list[SparkColumn]:
 
 def _outcome(versions: DataFrame, tracked: Sequence[str], window: WindowSpec) -> SparkColumn:
     schema = {field.name.lower(): field.dataType for field in versions.schema.fields}
-    values = F.struct(
-        F.lit(0).alias("none"), *(comparable(F.col(quoted(name)), schema[name.lower()]) for name in tracked)
-    )
+    compared = (comparable(quoted(name), schema[name.lower()]) for name in tracked)
+    values = F.expr(f"struct({', '.join(('0 AS none', *compared))})")
     is_there = ~F.coalesce(F.lag(DELETE).over(window), F.lit(True))
     return (
         F.when(F.col(DELETE), F.when(is_there, "closed").otherwise("absent"))

@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 from typing import Final
 
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from lakesmith import limits
-from lakesmith.quoting import quoted
+from lakesmith.quoting import literal, quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.sidecar import read_tombstones, tombstone_columns
-from lakesmith.spark.frames.comparable import equal_in, has_equality
+from lakesmith.spark.frames.comparable import all_of, equal_in, has_equality
+from lakesmith.spark.frames.sql_text import case
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.validation.key_versions import ARRIVED, Validated, same_key, version, version_parts
 from lakesmith.spark.validation.rules import DELETE
@@ -26,6 +24,9 @@ OUTCOME: Final = "_lakesmith_outcome"
 
 PLACES: Final = "_lakesmith_places"
 """The places of existing rows with a version's key, as ``row_delta.place`` gives them; empty without any."""
+
+REPLACED: Final = f"{OUTCOME} IN ('update', 'delete')"
+"""SQL that is true for the versions whose key loses its row."""
 
 _THERE = "_lakesmith_there"
 _TIE = "_lakesmith_tie"
@@ -78,19 +79,19 @@ def find_outcomes(batch: Batch, validated: Validated, winners: Winners, with_pla
     known = _known_versions(batch, validated.ties, with_places)
     hits = known.alias("k").join(sent(keys.alias("w"), winners.count), same_key("k", "w", table), "left_semi")
     newest = hits.groupBy(*map(quoted, table.key)).agg(
-        F.max(version("k", order, validated.kinds, table)).alias(_VERSION),
-        F.max(_THERE).alias(_THERE),
-        *([F.collect_list(PLACES).alias(PLACES)] if with_places else []),
+        F.expr(f"max({version('k', order, validated.kinds, table)}) AS {_VERSION}"),
+        F.expr(f"max({_THERE}) AS {_THERE}"),
+        *([F.expr(f"collect_list({PLACES}) AS {PLACES}")] if with_places else []),
     )
     hit = sent(newest, winners.count).alias("k")
     joined = winners.frame.alias("n").join(hit, same_key("n", "k", table), "left")
-    places = [F.col(f"k.{PLACES}")] if with_places else []
-    new, there = version("n", order, validated.kinds, table), F.col(f"k.{_VERSION}")
-    ties = F.coalesce(new == there, F.lit(False))
-    parts = [new[name].eqNullSafe(there[name]) for name in version_parts(table.latest_by)]
-    settled = reduce(and_, parts, there.isNotNull() & ~ties) if validated.ties else F.lit(False)
-    outcome = _outcome(new < there).alias(OUTCOME)
-    return joined.select("n.*", *places, outcome, ties.alias(_TIE), settled.alias(_SETTLED))
+    places = [f"k.{PLACES}"] if with_places else []
+    new, there = version("n", order, validated.kinds, table), f"k.{_VERSION}"
+    ties = f"coalesce({new} = {there}, false)"
+    parts = (f"{new}.{name} <=> {there}.{name}" for name in version_parts(table.latest_by))
+    settled = all_of((f"{there} IS NOT NULL", f"NOT {ties}", *parts)) if validated.ties else "false"
+    outcome = f"{_outcome(f'{new} < {there}')} AS {OUTCOME}"
+    return joined.selectExpr("n.*", *places, outcome, f"{ties} AS {_TIE}", f"{settled} AS {_SETTLED}")
 
 
 def settle_ties(
@@ -124,19 +125,16 @@ def settle_ties(
 def count_outcomes(with_outcome: DataFrame) -> Outcomes:
     """Counts them, and collects the places of changes, in one pass."""
     names = ("insert", "update", "delete", "unchanged", "older", "absent")
-    counts = [F.count_if(F.col(OUTCOME) == name).alias(name) for name in names]
-    oldest = F.min(F.when(F.col(_TIE), F.coalesce(ARRIVED, F.lit(0)))).alias("oldest")
-    ties = F.count_if(F.col(_TIE)).alias("ties")
-    settled = F.count_if(F.col(_SETTLED)).alias("settled")
-    tied = F.col(_TIE) & (F.col(OUTCOME) == "update")
-    gathered = _gathered(with_outcome, replaced(), "places"), _gathered(with_outcome, tied, "tied")
-    row: Row = with_outcome.agg(*counts, ties, settled, oldest, *gathered).collect()[0]
+    counts = [f"count_if({OUTCOME} = '{name}') AS {name}" for name in names]
+    ties = f"count_if({_TIE}) AS ties", f"count_if({_SETTLED}) AS settled"
+    oldest = f"min(IF({_TIE}, coalesce({ARRIVED}, 0), NULL)) AS oldest"
+    has_places = PLACES in with_outcome.columns
+    tied = f"{_TIE} AND {OUTCOME} = 'update'"
+    gathered = [
+        f"{_gathered(of, has_places)} AS {name}" for of, name in ((REPLACED, "places"), (tied, "tied"))
+    ]
+    row: Row = with_outcome.selectExpr(*counts, *ties, oldest, *gathered).collect()[0]
     return Outcomes(**row.asDict())
-
-
-def replaced() -> SparkColumn:
-    """True for the versions whose key loses its row."""
-    return F.col(OUTCOME).isin("update", "delete")
 
 
 def sent(rows: DataFrame, count: int) -> DataFrame:
@@ -144,10 +142,8 @@ def sent(rows: DataFrame, count: int) -> DataFrame:
     return F.broadcast(rows) if count <= limits.KEYS_SENT_TO_EVERY_TASK else rows
 
 
-def _gathered(with_outcome: DataFrame, of: SparkColumn, name: str) -> SparkColumn:
-    if PLACES not in with_outcome.columns:
-        return F.array().alias(name)
-    return F.flatten(F.collect_list(F.when(of, F.col(PLACES)))).alias(name)
+def _gathered(of: str, has_places: bool) -> str:
+    return f"flatten(collect_list(IF({of}, {PLACES}, NULL)))" if has_places else "array()"
 
 
 def _known_versions(batch: Batch, ties: tuple[str, ...], with_places: bool) -> DataFrame:
@@ -156,9 +152,10 @@ def _known_versions(batch: Batch, ties: tuple[str, ...], with_places: bool) -> D
     # Pinned, not read from the branch: if Spark computes this again after the merge, it must not see the
     # merge.
     there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
-    there = there.withColumns({DELETE: F.lit(False), _THERE: F.lit(True)})
-    places = [place(batch).alias(PLACES)] if with_places else []
-    there = there.select(*map(quoted, dict.fromkeys((*columns, *ties))), _THERE, *places)
+    names = (quoted(name) for name in dict.fromkeys((*columns, *ties)) if name != DELETE)
+    deletes = [f"false AS {DELETE}"] if DELETE in ties else []
+    places = [f"{place(batch)} AS {PLACES}"] if with_places else []
+    there = there.selectExpr(*names, *deletes, f"true AS {_THERE}", *places)
     tombstones = read_tombstones(batch)
     if tombstones is None:
         return there
@@ -168,13 +165,12 @@ def _known_versions(batch: Batch, ties: tuple[str, ...], with_places: bool) -> D
     return there.unionByName(tombstones, allowMissingColumns=True)
 
 
-def _outcome(older: SparkColumn) -> SparkColumn:
-    is_there = F.coalesce(F.col(f"k.{_THERE}"), F.lit(False))
-    deletes = F.col(f"n.{DELETE}")
-    return (
-        F.when(older, "older")
-        .when(is_there & deletes, "delete")
-        .when(is_there, "update")
-        .when(deletes, "absent")
-        .otherwise("insert")
+def _outcome(older: str) -> str:
+    is_there, deletes = f"coalesce(k.{_THERE}, false)", f"n.{DELETE}"
+    outcomes = (
+        (older, "older"),
+        (f"{is_there} AND {deletes}", "delete"),
+        (is_there, "update"),
+        (deletes, "absent"),
     )
+    return case(((test, literal(outcome)) for test, outcome in outcomes), literal("insert"))

@@ -33,11 +33,10 @@ def can_replace(state: TableState, snapshot: int | None, rows: int) -> bool:
     return rows <= limits.ROWS_REPLACED_BY_PLACE_UP_TO and files <= limits.DATA_FILES_REPLACED_IN_UP_TO
 
 
-def place(batch: Batch) -> SparkColumn:
-    """Returns a row's place and id, ``PLACE_TYPE``, in a frame that reads the batch's table."""
-    has_ids = batch.state().format_version >= WITH_ROW_IDS
-    row_id = F.col(ROW_ID) if has_ids else F.lit(None).cast("bigint")
-    return F.struct(F.col("_file").alias("file"), F.col("_pos").alias("pos"), row_id.alias("id"))
+def place(batch: Batch) -> str:
+    """Returns SQL of a row's place and id, ``PLACE_TYPE``, in a frame that reads the batch's table."""
+    row_id = ROW_ID if batch.state().format_version >= WITH_ROW_IDS else "CAST(NULL AS bigint)"
+    return f"struct(_file AS file, _pos AS pos, {row_id} AS id)"
 
 
 def nowhere() -> SparkColumn:

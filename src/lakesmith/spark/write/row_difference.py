@@ -56,7 +56,7 @@ class Difference:
 
 def with_places(batch: Batch, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     """Returns these columns of rows read from the batch's table, and each row's place."""
-    return rows.select(*map(quoted, columns), place(batch).alias(PLACE))
+    return rows.select(*map(quoted, columns), F.expr(place(batch)).alias(PLACE))
 
 
 def difference(

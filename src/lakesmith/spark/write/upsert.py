@@ -28,11 +28,11 @@ from lakesmith.spark.validation.rules import DELETE, checks_of, stop_if_asked
 from lakesmith.spark.write.merge_outcomes import (
     OUTCOME,
     PLACES,
+    REPLACED,
     Outcomes,
     Winners,
     count_outcomes,
     find_outcomes,
-    replaced,
     sent,
     settle_ties,
 )
@@ -55,7 +55,7 @@ def upsert(batch: Batch, rows: QueryRows) -> Draft:
             **set_aside(batch, validated.bad, validated.columns, counts["bad"]),
             **write_tombstones(
                 batch,
-                with_outcome.where(F.col(OUTCOME).isin("delete", "absent")),
+                with_outcome.where(f"{OUTCOME} IN ('delete', 'absent')"),
                 outcomes.delete + outcomes.absent,
             ),
         }
@@ -117,9 +117,9 @@ def _replace(batch: Batch, with_outcome: DataFrame, columns: tuple[str, ...], ou
         return
     batch.say(f"writing {outcomes.insert} new keys, {outcomes.update} updates and {outcomes.delete} deletes")
     # A new version keeps the row's id: for readers of the table's changes it is the same row.
-    row_id = F.when(F.col(OUTCOME) == "update", F.get(F.col(PLACES), 0)["id"])
-    written = with_outcome.where(F.col(OUTCOME).isin("insert", "update"))
-    rows = written.select(*map(quoted, columns), row_id.alias(ROW_ID))
+    row_id = f"IF({OUTCOME} = 'update', get({PLACES}, 0).id, NULL) AS {ROW_ID}"
+    written = with_outcome.where(f"{OUTCOME} IN ('insert', 'update')")
+    rows = written.selectExpr(*map(quoted, columns), row_id)
     gone = by_file((place.file, place.pos) for place in outcomes.places)
     replace_rows(batch, gone, rows, outcomes.insert + outcomes.update)
 
@@ -129,13 +129,12 @@ def _merge_and_append(
 ) -> None:
     if outcomes.update or outcomes.delete:
         batch.say(f"merging {outcomes.update} updates and {outcomes.delete} deletes")
-        _merge(batch, sent(with_outcome.where(replaced()), outcomes.update + outcomes.delete), columns)
+        _merge(batch, sent(with_outcome.where(REPLACED), outcomes.update + outcomes.delete), columns)
     batch.pass_point("after-merge")
     if outcomes.insert:
         batch.say(f"appending {outcomes.insert} new keys")
-        with_outcome.where(F.col(OUTCOME) == "insert").select(*map(quoted, columns)).writeTo(
-            batch.target
-        ).append()
+        new = with_outcome.where(f"{OUTCOME} = 'insert'").select(*map(quoted, columns))
+        new.writeTo(batch.target).append()
 
 
 def _merge(batch: Batch, changes: DataFrame, columns: tuple[str, ...]) -> None:

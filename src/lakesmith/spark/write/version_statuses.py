@@ -70,7 +70,7 @@ class Task:
         if only_current:
             there = there.where(IS_CURRENT)
         columns = [F.col(quoted(name)).alias(name) for name in (*self.columns, *VALIDITY_COLUMNS)]
-        return only(there.select(*columns, place(self.batch).alias(PLACE)), versions, self.table)
+        return only(there.select(*columns, F.expr(place(self.batch)).alias(PLACE)), versions, self.table)
 
     def same(self, left: str, right: str, names: Sequence[str], frame: DataFrame) -> SparkColumn:
         """Whether two aliased rows are equal in these columns; False if unknown. ``frame`` has the types."""
