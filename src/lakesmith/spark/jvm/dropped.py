@@ -1,7 +1,7 @@
 """Objects of the JVM that Python has dropped, which the JVM may forget.
 
-Py4J says so in a call for each object: a third of all calls of a small batch. Here it is one call for all that
-were dropped within a second.
+Py4J says so in a call for each object: a third of all calls of a small batch. Here it is one call for all
+that were dropped within a second.
 """
 
 from __future__ import annotations
