@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.jvm import gateway
 from lakesmith.spark.jvm.gateway import Capabilities, capabilities_of
+from lakesmith.spark.jvm.growing import ADAPTIVE, COMPILING, PARTITIONS, may_grow, shuffle_conf
+from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.versions import installed_pair, minor_of
 
@@ -101,3 +103,30 @@ def test_local_files_get_their_permissions_without_a_process(spark: SparkSession
         made.append({str(path.relative_to(tmp_path / name)): path.stat().st_mode for path in there})
     assert made[0] == made[1]
     assert ".a.crc" in made[0]
+
+
+def test_files_of_tables_have_the_settings_that_somebody_made_and_no_defaults(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    conf.set("fs.file.block.size", "7")
+    files = jvm.lakesmith.TableFiles()
+    files.setConf(conf)
+    kept = files.conf()
+    assert (kept.get("fs.file.block.size"), kept.get("fs.file.impl")) == ("7", "lakesmith.LocalFiles")
+    assert (conf.get("io.file.buffer.size"), kept.get("io.file.buffer.size")) == ("65536", None)
+    assert kept.size() < conf.size() / 10
+
+
+def test_a_session_that_grows_compiles_all_but_wide_files(spark: SparkSession) -> None:
+    little = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    for name, value in shuffle_conf(8, {}).items():
+        little.conf.set(name, value)
+    sessions = ReadingSessions(little)
+    each = (little, sessions._compiled, sessions._interpreted)
+    assert [(it.conf.get(ADAPTIVE), it.conf.get(COMPILING)) for it in each] == [("false", "NO_CODEGEN")] * 3
+    sessions.grow()
+    assert not any(map(may_grow, each))
+    assert [it.conf.get(ADAPTIVE) for it in each] == ["true"] * 3
+    assert [it.conf.get(COMPILING) for it in each] == ["FALLBACK", "FALLBACK", "NO_CODEGEN"]
+    assert [it.conf.get(PARTITIONS) for it in each] == ["8"] * 3
+    sessions.close()

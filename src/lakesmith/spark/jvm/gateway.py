@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from py4j.protocol import Py4JJavaError
+from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER
+from py4j.protocol import Py4JError, Py4JJavaError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,6 +48,32 @@ def elements(collection: Any) -> list[Any]:
     ms."""
     array = collection.toArray()
     return [array[place] for place in range(len(array))]
+
+
+def forget_together(gateway: Any) -> None:
+    """Makes the JVM forget objects that Python has dropped in one call for all of about a second.
+
+    Py4J makes a call for each: a third of all calls of a small batch. Its thread for that
+    (``FinalizerWorker``) takes them one by one from a queue; here it takes all that are there.
+    """
+    client, waiting = gateway._gateway_client, gateway._gateway_client.finalizer_deque
+    java, known = gateway.jvm.java.util, gateway.java_gateway_server.getGateway().getBindings().keySet()
+
+    def garbage_collect_object(target_id: str, enqueue: bool = True) -> None:
+        if enqueue:
+            waiting.appendleft((client, target_id))
+            return
+        names = [target_id]
+        while waiting:
+            if (task := waiting.pop()) == SHUTDOWN_FINALIZER_WORKER:
+                waiting.append(task)
+                break
+            names.append(task[1])
+        # A JVM that has ended has forgotten all of them.
+        with suppress(Py4JError, OSError):
+            known.removeAll(java.Collections.list(java.StringTokenizer(" ".join(names))))
+
+    client.garbage_collect_object = garbage_collect_object
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from py4j.java_gateway import JavaClass, JavaGateway, JavaPackage, JVMView
 
 from lakesmith.errors import EnvironmentProblem
-from lakesmith.spark.jvm.dropped import forget_together
+from lakesmith.spark.jvm.gateway import forget_together
 from lakesmith.spark.start.find_java import JavaRuntime
 from lakesmith.spark.start.jars import spark_home
 from lakesmith.spark.start.session_folder import SessionFolder

@@ -1,11 +1,13 @@
 """Which JVMs serve which work, how they are set up, and when their class archive is made."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lakesmith.catalog.protocol import SPARK_CATALOG
 from lakesmith.plan.cost import DataSize
-from lakesmith.spark.jvm.growing import ADAPTIVE, PARTITIONS
+from lakesmith.spark.jvm.growing import ADAPTIVE, COMPILING, PARTITIONS
 from lakesmith.spark.start import train_archive
 from lakesmith.spark.start.jars import held
 from lakesmith.spark.start.keeper import differing
@@ -58,6 +60,18 @@ def test_only_little_data_is_shuffled_by_plans_made_once(
 ) -> None:
     conf = session_conf(_settings(size, **given), Path("/tmp"))
     assert (conf[ADAPTIVE], conf[PARTITIONS]) == (adaptive, partitions)
+    assert conf.get(COMPILING) == ("NO_CODEGEN" if adaptive == "false" else None)
+
+
+def test_only_tables_of_this_machine_are_read_without_defaults_of_hadoop() -> None:
+    def files(warehouse: str, **given: str) -> str | None:
+        catalog = {f"{SPARK_CATALOG}.warehouse": warehouse}
+        settings = replace(_settings(DataSize.LITTLE, **given), catalogs=catalog)
+        return session_conf(settings, Path("/tmp")).get(f"{SPARK_CATALOG}.io-impl")
+
+    assert files("file:///lake") == "lakesmith.TableFiles"
+    assert files("s3://bucket/lake") is None
+    assert files("file:///lake", spark_master="spark://here:7077") is None
 
 
 def _made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
