@@ -56,7 +56,10 @@ LOCAL_FILES: Final = {"spark.hadoop.fs.file.impl": "lakesmith.LocalFiles"}
 some 30 of them, a tenth of its time. Executors elsewhere do not have the class."""
 
 TABLE_FILES: Final = {f"{SPARK_CATALOG}.io-impl": "lakesmith.TableFiles"}
-"""Files of tables on this machine without Hadoop's defaults, which Iceberg copies for each file it opens."""
+"""Files of the embedded catalog's tables without Hadoop's defaults, which Iceberg copies for each file it
+opens. (Files in S3 are not written without: Hadoop has a folder of its own for them.)"""
+
+_EMBEDDED: Final = "jdbc:sqlite:"
 
 UNSEEN: Final = {
     "spark.ui.retainedJobs": "100",
@@ -120,7 +123,7 @@ def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
     return {
         SPARK_CATALOG: "org.apache.iceberg.spark.SparkCatalog",
         f"{SPARK_CATALOG}.type": "jdbc",
-        f"{SPARK_CATALOG}.uri": f"jdbc:sqlite:{catalog_db}?busy_timeout={wait_ms}&journal_mode=WAL",
+        f"{SPARK_CATALOG}.uri": f"{_EMBEDDED}{catalog_db}?busy_timeout={wait_ms}&journal_mode=WAL",
         f"{SPARK_CATALOG}.jdbc.schema-version": "V1",
         f"{SPARK_CATALOG}.jdbc.init-catalog-tables": "false",
         f"{SPARK_CATALOG}.warehouse": f"file://{warehouse}",
@@ -162,9 +165,7 @@ def _one_machine(settings: SessionSettings) -> dict[str, str]:
     return {
         **DEFAULTS,
         **LOCAL_FILES,
-        **(
-            TABLE_FILES if settings.catalogs.get(f"{SPARK_CATALOG}.warehouse", "").startswith("file:") else {}
-        ),
+        **(TABLE_FILES if settings.catalogs.get(f"{SPARK_CATALOG}.uri", "").startswith(_EMBEDDED) else {}),
         **({} if settings.conf.get("spark.ui.enabled") == "true" else UNSEEN),
         **memory_conf(settings.size, memory_mb(settings), settings.conf),
         "spark.master": f"local[{settings.cores or '*'}]",

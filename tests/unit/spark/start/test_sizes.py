@@ -63,15 +63,15 @@ def test_only_little_data_is_shuffled_by_plans_made_once(
     assert conf.get(COMPILING) == ("NO_CODEGEN" if adaptive == "false" else None)
 
 
-def test_only_tables_of_this_machine_are_read_without_defaults_of_hadoop() -> None:
-    def files(warehouse: str, **given: str) -> str | None:
-        catalog = {f"{SPARK_CATALOG}.warehouse": warehouse}
+def test_only_tables_of_the_embedded_catalog_are_read_without_defaults_of_hadoop() -> None:
+    def files(uri: str, **given: str) -> str | None:
+        catalog = {f"{SPARK_CATALOG}.uri": uri, f"{SPARK_CATALOG}.warehouse": "file:///lake"}
         settings = replace(_settings(DataSize.LITTLE, **given), catalogs=catalog)
         return session_conf(settings, Path("/tmp")).get(f"{SPARK_CATALOG}.io-impl")
 
-    assert files("file:///lake") == "lakesmith.TableFiles"
-    assert files("s3://bucket/lake") is None
-    assert files("file:///lake", spark_master="spark://here:7077") is None
+    assert files("jdbc:sqlite:/lake/catalog.db") == "lakesmith.TableFiles"
+    assert files("http://127.0.0.1:8181") is None
+    assert files("jdbc:sqlite:/lake/catalog.db", spark_master="spark://here:7077") is None
 
 
 def _made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
