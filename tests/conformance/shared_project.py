@@ -16,7 +16,7 @@ from lakesmith.sources.objects import bucket_and_key
 from lakesmith.spark.iceberg.commits import physical, use_naming
 from lakesmith.spark.iceberg.others import others_conf
 from lakesmith.spark.start.session import local_catalog_conf
-from lakesmith.spark.start.settings import drafts_conf
+from lakesmith.spark.start.settings import TABLE_FILES, drafts_conf
 from lakesmith.spark.start.target_conf import target_conf
 
 Files = Mapping[str, str]
@@ -33,6 +33,9 @@ class SharedProject(Harness):
         self.root.mkdir(parents=True, exist_ok=True)
         self.write({"lakesmith.yaml": project_file(self.root.name, self.place), **self.files})
         spark = self.session.spark.newSession()
+        # Of the embedded catalog, with which the JVM was started.
+        for name in TABLE_FILES:
+            spark.conf.unset(name)
         for key, value in {**self._conf(), **({} if self.compiled else INTERPRETED)}.items():
             spark.conf.set(key, value)
         self.handle = replace(self.session, spark=spark, stop=lambda: None)
@@ -44,7 +47,7 @@ class SharedProject(Harness):
             Lake.open(project).catalog.prepare()  # type: ignore[attr-defined]
             state_dir = self.root / ".lakesmith"
             own = local_catalog_conf(state_dir / "catalog.db", state_dir / "warehouse")
-            return {**own, **drafts_conf(), **others_conf(project.target)}
+            return {**own, **TABLE_FILES, **drafts_conf(), **others_conf(project.target)}
         target, properties = project.target, iceberg_properties(project.target)
         found = {**target_conf(target, properties), **drafts_conf(), **others_conf(target)}
         # Those of Hadoop are read when a JVM starts, by another name than a session has them.

@@ -113,7 +113,7 @@ def test_files_of_tables_have_the_settings_that_somebody_made_and_no_defaults(sp
     files.setConf(conf)
     kept = files.conf()
     assert (kept.get("fs.file.block.size"), kept.get("fs.file.impl")) == ("7", "lakesmith.LocalFiles")
-    assert (conf.get("io.file.buffer.size"), kept.get("io.file.buffer.size")) == ("65536", None)
+    assert (conf.get("io.bytes.per.checksum"), kept.get("io.bytes.per.checksum")) == ("512", None)
     assert kept.size() < conf.size() / 10
 
 

@@ -244,7 +244,7 @@ def _inherited(child: SparkSession) -> list[str]:
 
 def _of_another_catalog(child: SparkSession, ours: Mapping[str, str]) -> list[str]:
     """Returns settings of the catalog that differ from the target's."""
-    kinds = {f"{SPARK_CATALOG}.type", f"{SPARK_CATALOG}.catalog-impl"}
+    kinds = {f"{SPARK_CATALOG}.{part}" for part in ("type", "catalog-impl", "io-impl")}
     return [name for name in kinds if name not in ours and child.conf.get(name, None) is not None]
 
 
