@@ -122,7 +122,7 @@ def _seen(decider: Decider, name: TableName, known: Mapping[TableName, TableStat
         read = [_place(lake.facts(each)) for each in (name, *node.inputs)]
     except LakesmithError:
         return None
-    quarantine = quarantine_state(lake, name)
+    quarantine = quarantine_state(lake, name) if lake.facts(name).base.pin(QUARANTINE_PIN) else None
     standings = [known[each].standing for each in node.inputs]
     return around(node, lake.project), read, quarantine and quarantine.metadata_location, standings
 

@@ -152,7 +152,7 @@ class JavaTables:
         branch is where it was checked. Raises Outdated otherwise.
         """
         tried, table = set[int](), self.load(name)
-        for _ in range(_PUBLISH_TRIES):
+        for number in range(_PUBLISH_TRIES):
             operations = self._load(_dotted((CATALOG, *_naming.physical(name)))).operations()
             main = _head_of(operations.current(), MAIN)
             if main is not None and main in tried:
@@ -162,7 +162,8 @@ class JavaTables:
             tried.add(head)
             updated = self._published(table, recorded, head, schema)
             reach("before-swap", str(name))
-            if self.swap(operations, operations.current(), updated):
+            is_last = number == _PUBLISH_TRIES - 1
+            if self.swap(operations, operations.current(), updated, is_last):
                 return head
         raise Outdated("the table's metadata changed at every try to publish")
 
@@ -195,8 +196,9 @@ class JavaTables:
             builder.setCurrentSchema(_changed(table.updateSchema(), schema), base.lastColumnId())
         return builder.build()
 
-    def swap(self, operations: Any, base: Any, updated: Any) -> bool:
-        """One compare-and-swap. False: somebody else committed in between, or it is unknown: look again."""
+    def swap(self, operations: Any, base: Any, updated: Any, is_last: bool = False) -> bool:
+        """One compare-and-swap. False: somebody else committed in between, or it is unknown: look again.
+        ``is_last``: nobody will, so what is unknown is raised."""
         try:
             operations.commit(base, updated)
         except Py4JJavaError as error:
@@ -206,7 +208,7 @@ class JavaTables:
             unknown = kind in _IN_DOUBT
             # What SQLite refused was not committed, and a lock was waited for by its driver: that is the time
             # to say so.
-            if not unknown or "[SQLITE_" in str(error):
+            if not unknown or "[SQLITE_" in str(error) or (is_last and kind != "CommitFailedException"):
                 raise
             return False
         return True
