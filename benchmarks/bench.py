@@ -6,11 +6,12 @@
 
 Bronze with its bad rows, silver by key and two golds, from CSV files of which one row of 200 is bad; then
 changes, cold (whole processes) and warm (a process that stays, against dbt's whole process, as dbt keeps
-none); then nothing new. Then a tiny batch (``tiny.py``) and lines of logs (``log_lines.py``) by processor
-time. dbt is installed from PyPI into an environment of its own, beside the same PySpark
+none); then nothing new. dbt is installed from PyPI into an environment of its own, beside the same PySpark
 and jars, and is given the new files alone. Its silver is made in two ways, both right after every batch:
 rebuilt from bronze, which is what is compared with the goal, and incremental, which takes care by hand of
 deletes and of changes that come late. All tables are compared with DuckDB's.
+
+At last a tiny batch (``tiny.py``) and lines of logs (``log_lines.py``), by processor time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from statistics import median
 from typing import Any
 
 import common
-from cdc import ORACLE, ORACLE_OF, PROJECT, _difference
+from cdc import ORACLE, ORACLE_OF, _difference, write_project
 from cdc_data import COLUMNS, Changes, write_first
 from ingest import BAD_SHARE, spoil
 from log_lines import log_lines
@@ -71,9 +72,7 @@ class Shop:
     def __init__(self, work: Path, rows: int, options: argparse.Namespace) -> None:
         self.ours, self.files = work / "lakesmith", work / "files"
         self.dbt = {way: work / f"dbt-{way}" for way in WAYS}
-        for name, text in PROJECT.items():
-            (self.ours / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.ours / name).write_text(text)
+        write_project(self.ours)
         self.rows, self.changes = rows, Changes(rows, seed=7)
         for file in write_first(self.files / "first", rows):
             spoil(file, round(1 / BAD_SHARE))

@@ -11,7 +11,7 @@ what DuckDB makes of the same files.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,13 @@ CREATE TABLE orders_by_day AS SELECT changed_at::DATE AS day, op, count(*)::BIGI
 """
 
 
+def write_project(root: Path, files: Mapping[str, str] = PROJECT) -> None:
+    """Writes the files of a project."""
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
 @dataclass(frozen=True)
 class Sides:
     """Where both contestants work, and how the peer is called."""
@@ -70,9 +77,7 @@ class Sides:
     def prepare(cls, work: Path, options: argparse.Namespace) -> Sides:
         """Makes the project and the peer's folder."""
         ours, theirs = work / "lakesmith", work / "by-hand"
-        for name, text in PROJECT.items():
-            (ours / name).parent.mkdir(parents=True, exist_ok=True)
-            (ours / name).write_text(text)
+        write_project(ours)
         theirs.mkdir()
         words = [
             "--landing",
@@ -119,16 +124,16 @@ def measure(sides: Sides, work: Path, options: argparse.Namespace) -> list[commo
     ]
 
 
-def differences(sides: Sides) -> list[str]:
+def differences(sides: Sides, tables: Iterable[str] = ORACLE_OF) -> list[str]:
     """A sentence for each contestant and table: how it differs from what DuckDB makes of all files."""
     import duckdb
 
     database = duckdb.connect()
     database.execute(ORACLE.format(landing=sides.ours / "landing")).fetchall()
     return [
-        f"{who} {table}: {_difference(database, oracle, _read(sides, who, table))}"
+        f"{who} {table}: {_difference(database, ORACLE_OF[table], _read(sides, who, table))}"
         for who in ("lakesmith", "by hand")
-        for table, oracle in ORACLE_OF.items()
+        for table in tables
     ]
 
 

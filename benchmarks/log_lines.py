@@ -12,31 +12,15 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from datetime import timedelta
 from pathlib import Path
 
 import common
 from ingest import PROJECT
-from logs_to_insight import DAYS, FIRST_DAY, lines_of
+from logs_to_insight import file_of, lines_by_day
 from tree import cost_of
 
 GOAL = 6.5
 TABLE = "source:\n  files: {path: landing/, format: cloudfront}\n"
-
-
-def write_log(file: Path, lines: int) -> None:
-    """Writes so many lines of ten days. Days differ in date and ids alone."""
-    import generate
-
-    base = lines_of(lines // DAYS, seed=7)
-    file.parent.mkdir(parents=True)
-    with file.open("w") as text:
-        text.write(f"#Version: 1.0\n#Fields: {' '.join(generate.FIELDS)}\n")
-        for number in range(DAYS):
-            day = FIRST_DAY + timedelta(days=number)
-            for line in base:
-                moved = line.replace(f"{FIRST_DAY}", f"{day}", 1).replace("==\t", f"-{number}==\t", 1)
-                text.write(f"{moved}\n")
 
 
 def log_lines(work: Path, options: argparse.Namespace) -> common.Outcome:
@@ -48,7 +32,8 @@ def log_lines(work: Path, options: argparse.Namespace) -> common.Outcome:
     (root / "lakesmith.yaml").write_text(PROJECT)
     (root / "tables" / "bronze" / "requests.yaml").write_text(TABLE)
     log, out = root / "landing" / "E1.log", work / "requests.parquet"
-    write_log(log, lines)
+    log.parent.mkdir()
+    log.write_bytes(file_of(line for _, of_day in lines_by_day(lines) for line in of_day))
     peer = [sys.executable, str(common.PEERS / "duckdb_tsv.py"), str(log), str(out)]
 
     def ours() -> float:

@@ -26,7 +26,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import date, timedelta
 from pathlib import Path
@@ -42,12 +42,17 @@ ENDS_WITHIN_SECONDS = 120.0
 COMPARED = ["day", "requests", "bytes", "hits", "cacheable", "hit_ratio", "errors", "p50", "p95", "p99"]
 
 
-def packed(lines: list[str]) -> bytes:
+def file_of(lines: Iterable[str]) -> bytes:
     """A file of CloudFront with these lines."""
     import generate
 
     head = ["#Version: 1.0", "#Fields: " + " ".join(generate.FIELDS)]
-    return gzip.compress("\n".join([*head, *lines, ""]).encode(), 1)
+    return "\n".join([*head, *lines, ""]).encode()
+
+
+def packed(lines: Iterable[str]) -> bytes:
+    """The same, as CloudFront delivers it."""
+    return gzip.compress(file_of(lines), 1)
 
 
 def lines_of(requests: int, seed: int) -> list[str]:
@@ -138,15 +143,21 @@ def arrivals(root: Path, lines: int, files_an_hour: float, seconds: float) -> li
     return [there - since for since, there in zip(arrived[2:], insights[2:], strict=True)]
 
 
-def write_days(folder: Path, lines: int) -> int:
-    """Writes so many lines of ten days; returns the bytes of the files. Days differ in date and ids alone."""
+def lines_by_day(lines: int) -> Iterator[tuple[date, list[str]]]:
+    """So many lines of ten days. Days differ in date and ids alone."""
     base = lines_of(lines // DAYS, seed=7)
-    written = 0
     for number in range(DAYS):
         day = FIRST_DAY + timedelta(days=number)
-        of_day = [
-            line.replace(f"{FIRST_DAY}", f"{day}", 1).replace("==\t", f"-{number}==\t", 1) for line in base
-        ]
+        yield (
+            day,
+            [line.replace(f"{FIRST_DAY}", f"{day}", 1).replace("==\t", f"-{number}==\t", 1) for line in base],
+        )
+
+
+def write_days(folder: Path, lines: int) -> int:
+    """Writes so many lines of ten days; returns the bytes of the files."""
+    written = 0
+    for number, (day, of_day) in enumerate(lines_by_day(lines)):
         for part in range(FILES_A_DAY):
             content = packed(of_day[part::FILES_A_DAY])
             (folder / f"E1.{day}-{part:02}.{number:08}.gz").write_bytes(content)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import common
-from cdc import ORACLE, PROJECT, _difference
+from cdc import ORACLE_OF, PROJECT, Sides, differences, write_project
 from cdc_data import Changes, write_first
 from stays import warm_process
 
@@ -28,75 +28,41 @@ from lakesmith.spark.start.settings import default_memory_mb
 from lakesmith.spark.start.sizes import collector, compiler, memory_conf
 
 ROWS, CHANGES, GOAL = 1_000, 10, 1.6
-GOLD = "sales_by_region_category"
-TABLES = ("silver.orders", f"gold.{GOLD}")
+GOLD = "gold.sales_by_region_category"
+TABLES = ("bronze.orders", "silver.orders", GOLD)
 
 
-class TinyBatches:
-    """Both contestants' folders, and their files."""
+def prepared(work: Path, jars: Path | None) -> Sides:
+    """Makes the project with one gold, and the peer's folder."""
+    ours, theirs = work / "lakesmith", work / "by-hand"
+    others = {f"tables/{table.replace('.', '/')}.sql" for table in ORACLE_OF.keys() - TABLES}
+    write_project(ours, {name: text for name, text in PROJECT.items() if name not in others})
+    theirs.mkdir()
+    return Sides(ours, theirs, peer(theirs, jars))
 
-    def __init__(self, work: Path, options: argparse.Namespace) -> None:
-        self.ours, self.theirs, self.files = work / "lakesmith", work / "by-hand", work / "files"
-        for name, text in PROJECT.items():
-            if not name.startswith("tables/gold/") or GOLD in name:
-                (self.ours / name).parent.mkdir(parents=True, exist_ok=True)
-                (self.ours / name).write_text(text)
-        self.theirs.mkdir()
-        self.jars = options.jars
-        # In order: by hand late changes are lost, and then both would not do the same.
-        self.changes = Changes(ROWS, seed=7, odd=0.0)
-        self.deliver(write_first(self.files / "first", ROWS))
 
-    @property
-    def peer(self) -> list[str]:
-        """The job by hand, in a session that stays. (``spark-submit`` does not hand on its input.)"""
-        script = "handwritten_cdc.py"
-        python, cores = common.environment()["PYSPARK_PYTHON"], os.cpu_count() or 1
-        memory = default_memory_mb()
-        java = (*compiler(DataSize.LITTLE), *collector(DataSize.LITTLE, cores, memory))
-        conf = {"spark.sql.shuffle.partitions": str(cores), **memory_conf(DataSize.LITTLE, memory, {})}
-        submit = [
-            *common.spark_submit(self.jars, script)[1:-1],
-            *("--driver-java-options", shlex.quote(" ".join(java))),
-            *(word for setting in conf.items() for word in ("--conf", "=".join(setting))),
-        ]
-        words = [
-            "--landing",
-            "landing",
-            "--checkpoint",
-            "checkpoint.json",
-            "--stay",
-            "--gold",
-            f"gold.{GOLD}",
-        ]
-        started = [python, str(common.PEERS / script), *words, "--warehouse", f"{self.theirs}/warehouse"]
-        return ["env", f"PYSPARK_SUBMIT_ARGS={' '.join(submit)} pyspark-shell", *started]
-
-    def deliver(self, files: list[Path]) -> None:
-        """Gives both the same files."""
-        for file in files:
-            common.deliver(file, self.ours / "landing", self.theirs / "landing")
-
-    def check(self) -> list[str]:
-        """How the tables of both differ from what DuckDB makes of the same files."""
-        import duckdb
-
-        database = duckdb.connect()
-        database.execute(ORACLE.format(landing=self.ours / "landing")).fetchall()
-        said = []
-        for table in TABLES:
-            layer, name = table.split(".")
-            of = name if layer == "gold" else layer
-            found = common.jdbc_table(self.ours, layer, name)
-            by_hand = common.hadoop_table(self.theirs / "warehouse", layer, name)
-            said.append(f"tiny, {table}: {_difference(database, of, found)}")
-            said.append(f"  by hand: {_difference(database, of, by_hand)}")
-        return said
+def peer(folder: Path, jars: Path | None) -> tuple[str, ...]:
+    """The job by hand, in a session that stays. (``spark-submit`` does not hand on its input.)"""
+    script, python = "handwritten_cdc.py", common.environment()["PYSPARK_PYTHON"]
+    cores, memory = os.cpu_count() or 1, default_memory_mb()
+    java = (*compiler(DataSize.LITTLE), *collector(DataSize.LITTLE, cores, memory))
+    conf = {"spark.sql.shuffle.partitions": str(cores), **memory_conf(DataSize.LITTLE, memory, {})}
+    submit = [
+        *common.spark_submit(jars, script)[1:-1],
+        *("--driver-java-options", shlex.quote(" ".join(java))),
+        *(word for setting in conf.items() for word in ("--conf", "=".join(setting))),
+    ]
+    words = f"--landing landing --checkpoint checkpoint.json --stay --gold {GOLD}".split()
+    started = [python, str(common.PEERS / script), *words, "--warehouse", f"{folder}/warehouse"]
+    return ("env", f"PYSPARK_SUBMIT_ARGS={' '.join(submit)} pyspark-shell", *started)
 
 
 def tiny_batches(work: Path, options: argparse.Namespace) -> common.Outcome:
     """Processor seconds of a batch of both, in turns; ``facts``: what ours did in one."""
-    both, (before, rounds) = TinyBatches(work, options), (2, 2) if options.small else (25, 8)
+    both, (before, rounds) = prepared(work, options.jars), (2, 2) if options.small else (25, 8)
+    # In order: by hand late changes are lost, and then both would not do the same.
+    changes = Changes(ROWS, seed=7, odd=0.0)
+    both.deliver(write_first(work / "files" / "first", ROWS))
     counts: list[dict[str, Any]] = []
     seconds: tuple[list[float], list[float]] = ([], [])
     with warm_process(both.ours) as ours, warm_process(both.theirs, both.peer) as theirs:
@@ -106,14 +72,16 @@ def tiny_batches(work: Path, options: argparse.Namespace) -> common.Outcome:
                 cost, done = run()
                 costs.append(cost.cpu)
                 counts += [done] if run is ours else []
-            both.deliver(both.changes.write_batch(both.files / "changes", CHANGES))
+            both.deliver(changes.write_batch(work / "files" / "changes", CHANGES))
         for run in (ours, theirs):
             run()
     measured = [tuple(costs[before:]) for costs in seconds]
     what = f"{CHANGES} changes, warm, 3 tables"
     facts = {name: counts[-1][name] for name in ("py4j", "jobs")}
     comparison = common.Comparison(what, *measured, GOAL)
-    return common.Outcome("tiny batch, processor time", (comparison,), facts, tuple(both.check()))
+    return common.Outcome(
+        "tiny batch, processor time", (comparison,), facts, tuple(differences(both, TABLES))
+    )
 
 
 def main() -> None:

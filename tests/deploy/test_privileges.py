@@ -53,7 +53,6 @@ NOT_ASKED: Final = {
         "s3:AbortMultipartUpload": "asked only after an upload of more than 32 MB that failed",
         "s3:DeleteObject": "of landing files, with `on_erase: remove`",
         "s3:GetLifecycleConfiguration": "asked where an old version stays, to say until when",
-        "glue:GetTables": "asked where a table is not there: the whole lake could be gone",
     },
     "gate": {
         "logs:*": OF_SERVICES,

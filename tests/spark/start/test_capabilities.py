@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
 from lakesmith.spark.jvm import gateway
 from lakesmith.spark.jvm.gateway import Capabilities, capabilities_of
-from lakesmith.spark.jvm.growing import ADAPTIVE, COMPILING, PARTITIONS, may_grow, shuffle_conf
+from lakesmith.spark.jvm.growing import ADAPTIVE, COMPILING, PARTITIONS, little_conf, may_grow
 from lakesmith.spark.read.sessions import ReadingSessions
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.versions import installed_pair, minor_of
@@ -119,7 +119,7 @@ def test_files_of_tables_have_the_settings_that_somebody_made_and_no_defaults(sp
 
 def test_a_session_that_grows_compiles_all_but_wide_files(spark: SparkSession) -> None:
     little = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
-    for name, value in shuffle_conf(8, {}).items():
+    for name, value in little_conf(8, {}).items():
         little.conf.set(name, value)
     sessions = ReadingSessions(little)
     each = (little, sessions._compiled, sessions._interpreted)

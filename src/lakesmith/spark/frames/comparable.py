@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from lakesmith.quoting import own, quoted
-from lakesmith.spark.frames.sql_text import sql_type
+from lakesmith.spark.frames.sql_text import all_of, sql_type
 
 Leaf = Callable[[str, DataType], str]
 """What becomes of a value that has none inside, of a given type: SQL of both."""
@@ -54,11 +54,6 @@ def equal_in(
         one, other = (comparable(f"{side}.{quoted(name)}", kind, leaf) for side in (left, right))
         equal.append(f"{one} <=> {other}" if has_equality(kind) else "false")
     return F.expr(all_of(equal))
-
-
-def all_of(tests: Iterable[str]) -> str:
-    """Returns SQL of the tests joined with AND, which Spark's parser does in pairs; true without any."""
-    return " AND ".join(f"({test})" for test in tests) or "true"
 
 
 def all_true(tests: Iterable[SparkColumn]) -> SparkColumn:

@@ -24,6 +24,11 @@ def any_of(conditions: Iterable[str]) -> str:
     return " OR ".join(f"({condition})" for condition in conditions) or "false"
 
 
+def all_of(conditions: Iterable[str]) -> str:
+    """The conditions joined with AND, which Spark's parser does in pairs; true when there are none."""
+    return " AND ".join(f"({condition})" for condition in conditions) or "true"
+
+
 def case(branches: Iterable[tuple[str, str]], otherwise: str = "NULL") -> str:
     """CASE WHEN condition THEN value ... END, or just ``otherwise`` without branches."""
     whens = " ".join(f"WHEN {condition} THEN {value}" for condition, value in branches)

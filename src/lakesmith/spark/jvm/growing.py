@@ -19,7 +19,7 @@ COMPILING: Final = "spark.sql.codegen.factoryMode"
 _GROWN: Final = "spark.lakesmith.partitions.grown"
 
 
-def shuffle_conf(grown: int, given: Mapping[str, str]) -> dict[str, str]:
+def little_conf(grown: int, given: Mapping[str, str]) -> dict[str, str]:
     """Returns the settings of a session for little data. ``grown``: the shuffle partitions that it will have;
     ``given``: the project's settings, which stay."""
     if given.keys() & {ADAPTIVE, PARTITIONS, COMPILING}:

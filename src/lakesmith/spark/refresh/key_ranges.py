@@ -19,7 +19,7 @@ from lakesmith import limits
 from lakesmith.quoting import quoted
 from lakesmith.spark.catalyst.key_origins import Origin, Origins, Span
 from lakesmith.spark.catalyst.tree import Occurrence
-from lakesmith.spark.frames.sql_text import any_of
+from lakesmith.spark.frames.sql_text import all_of, any_of
 
 _KINDS: Final = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "string")
 _WINDOW: Final = ["start", "end"]
@@ -90,18 +90,13 @@ def input_conditions(
             if number in values and (values[number].kind != "window" or origin.span is not None):
                 given = _by_fixed_clock(origin) if fixed_clock else origin
                 found.setdefault(occurrence, []).append(_condition(given, values[number]))
-    return {occurrence: _all(conditions) for occurrence, conditions in found.items()}
+    return {occurrence: F.expr(all_of(conditions)) for occurrence, conditions in found.items()}
 
 
 def own_condition(names: Sequence[str], values: Mapping[int, Values]) -> SparkColumn:
     """Returns the filter for rows of a table that has the keys' columns itself, by these ``names``."""
     plain = [(Origin(name), values[number]) for number, name in enumerate(names) if number in values]
-    return _all([_condition(origin, each) for origin, each in plain if each.kind != "window"])
-
-
-def _all(conditions: Sequence[str]) -> SparkColumn:
-    """Joins conditions as text: each part of a condition built by calls costs a call to the JVM."""
-    return F.expr(" AND ".join(f"({condition})" for condition in conditions) or "true")
+    return F.expr(all_of(_condition(origin, each) for origin, each in plain if each.kind != "window"))
 
 
 def _kind(kind: DataType) -> str | None:

@@ -16,7 +16,14 @@ from lakesmith.catalog.protocol import SPARK_CATALOG
 from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.spark.jvm.gateway import close_catalogs, own_class
 from lakesmith.spark.start.attempts import SessionHandle
-from lakesmith.spark.start.settings import DEFAULTS, EXACT_COMPARISONS, EXTENSIONS, FIXED, SessionSettings
+from lakesmith.spark.start.settings import (
+    DEFAULTS,
+    EXACT_COMPARISONS,
+    EXTENSIONS,
+    FIXED,
+    SessionSettings,
+    is_embedded,
+)
 from lakesmith.spark.start.stop import asked_of_jvm
 from lakesmith.spark.start.target_conf import S3_FILES
 from lakesmith.spark.start.versions import PAIRS, installed_pair, known_pairs, minor_of, pair_of, untested
@@ -194,8 +201,7 @@ def _classes_missing(parent: _Parent, settings: SessionSettings) -> Iterator[Pro
 
 def _coordinates(settings: SessionSettings) -> Sequence[str]:
     """Returns the coordinates; the embedded catalog's jar only with that catalog."""
-    embedded = settings.catalogs.get(f"{SPARK_CATALOG}.uri", "").startswith("jdbc:sqlite:")
-    common = settings.coordinates if embedded else (installed_pair().runtime,)
+    common = settings.coordinates if is_embedded(settings.catalogs) else (installed_pair().runtime,)
     return (*common, *settings.more_coordinates)
 
 

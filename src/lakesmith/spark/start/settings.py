@@ -17,7 +17,7 @@ from lakesmith.errors import EnvironmentProblem, Problem
 from lakesmith.plan.cost import DataSize
 from lakesmith.project.definitions import Project
 from lakesmith.spark.jvm.gateway import CLASSES_JAR
-from lakesmith.spark.jvm.growing import PARTITIONS, shuffle_conf
+from lakesmith.spark.jvm.growing import PARTITIONS, little_conf
 from lakesmith.spark.start.find_java import find_java
 from lakesmith.spark.start.jars import ensure_jars
 from lakesmith.spark.start.launch import SAME_EVERYWHERE, LaunchPlan, spark_class_path
@@ -131,6 +131,11 @@ def local_catalog_conf(catalog_db: Path, warehouse: Path) -> dict[str, str]:
     }
 
 
+def is_embedded(catalogs: Mapping[str, str]) -> bool:
+    """Whether these settings of catalogs are those of the embedded one."""
+    return catalogs.get(f"{SPARK_CATALOG}.uri", "").startswith(_EMBEDDED)
+
+
 DRAFTS: Final = "lake_draft"
 """The catalog of drafts (``spark.iceberg.drafts``), beside the target's."""
 
@@ -165,7 +170,7 @@ def _one_machine(settings: SessionSettings) -> dict[str, str]:
     return {
         **DEFAULTS,
         **LOCAL_FILES,
-        **(TABLE_FILES if settings.catalogs.get(f"{SPARK_CATALOG}.uri", "").startswith(_EMBEDDED) else {}),
+        **(TABLE_FILES if is_embedded(settings.catalogs) else {}),
         **({} if settings.conf.get("spark.ui.enabled") == "true" else UNSEEN),
         **memory_conf(settings.size, memory_mb(settings), settings.conf),
         "spark.master": f"local[{settings.cores or '*'}]",
@@ -176,7 +181,7 @@ def _one_machine(settings: SessionSettings) -> dict[str, str]:
 
 def _shuffles(settings: SessionSettings, cores: int) -> dict[str, str]:
     if settings.size is DataSize.LITTLE:
-        return shuffle_conf(cores, settings.conf)
+        return little_conf(cores, settings.conf)
     return {PARTITIONS: str(max(8, 2 * cores) if settings.size.is_large else cores)}
 
 

@@ -29,8 +29,9 @@ from lakesmith.quoting import own, quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.quarantine import REASONS
 from lakesmith.spark.catalyst.arrival import batch_of
-from lakesmith.spark.frames.comparable import all_of, comparable, has_equality
+from lakesmith.spark.frames.comparable import comparable, has_equality
 from lakesmith.spark.frames.row_counts import RowCounts, counts_of
+from lakesmith.spark.frames.sql_text import all_of
 from lakesmith.spark.query.table_query import QueryRows
 from lakesmith.spark.validation.rules import DELETE, add_reasons, delete_condition, rule_counts, rule_reasons
 

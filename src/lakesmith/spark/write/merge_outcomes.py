@@ -11,8 +11,8 @@ from lakesmith import limits
 from lakesmith.quoting import literal, quoted
 from lakesmith.spark.batch.context import Batch
 from lakesmith.spark.batch.sidecar import read_tombstones, tombstone_columns
-from lakesmith.spark.frames.comparable import all_of, equal_in, has_equality
-from lakesmith.spark.frames.sql_text import case
+from lakesmith.spark.frames.comparable import equal_in, has_equality
+from lakesmith.spark.frames.sql_text import all_of, case
 from lakesmith.spark.iceberg.snapshots import read_version
 from lakesmith.spark.validation.key_versions import ARRIVED, Validated, same_key, version, version_parts
 from lakesmith.spark.validation.rules import DELETE
@@ -23,7 +23,7 @@ OUTCOME: Final = "_lakesmith_outcome"
 """insert, update, delete, unchanged, older (than the known version) or absent (nothing to delete)."""
 
 PLACES: Final = "_lakesmith_places"
-"""The places of existing rows with a version's key, as ``row_delta.place`` gives them; empty without any."""
+"""The places of existing rows with a version's key, as ``replace_rows.place`` has them; empty without any."""
 
 REPLACED: Final = f"{OUTCOME} IN ('update', 'delete')"
 """SQL that is true for the versions whose key loses its row."""
@@ -32,6 +32,7 @@ _THERE = "_lakesmith_there"
 _TIE = "_lakesmith_tie"
 _SETTLED = "_lakesmith_settled"
 _VERSION = "_lakesmith_version"
+_TIED = f"{_TIE} AND {OUTCOME} = 'update'"
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,7 @@ def settle_ties(
     if not all(has_equality(validated.kinds[name.lower()]) for name in validated.columns):
         return with_outcome
     table = batch.step.table
-    again = with_outcome.where(F.col(_TIE) & (F.col(OUTCOME) == "update")).select(
-        *map(quoted, validated.columns)
-    )
+    again = with_outcome.where(_TIED).select(*map(quoted, validated.columns))
     version_there = read_version(batch.spark, batch.name, batch.step.base.snapshot)
     stored = {field.name.lower(): field.dataType for field in version_there.schema.fields}
     kinds = {name: validated.kinds[name.lower()] for name in validated.columns}
@@ -129,9 +128,8 @@ def count_outcomes(with_outcome: DataFrame) -> Outcomes:
     ties = f"count_if({_TIE}) AS ties", f"count_if({_SETTLED}) AS settled"
     oldest = f"min(IF({_TIE}, coalesce({ARRIVED}, 0), NULL)) AS oldest"
     has_places = PLACES in with_outcome.columns
-    tied = f"{_TIE} AND {OUTCOME} = 'update'"
     gathered = [
-        f"{_gathered(of, has_places)} AS {name}" for of, name in ((REPLACED, "places"), (tied, "tied"))
+        f"{_gathered(of, has_places)} AS {name}" for of, name in ((REPLACED, "places"), (_TIED, "tied"))
     ]
     row: Row = with_outcome.selectExpr(*counts, *ties, oldest, *gathered).collect()[0]
     return Outcomes(**row.asDict())
