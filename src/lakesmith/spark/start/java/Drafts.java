@@ -3,6 +3,9 @@ package lakesmith;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.iceberg.HasTableOperations;
+import org.apache.iceberg.MetadataTableType;
+import org.apache.iceberg.MetadataTableUtils;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.catalog.Namespace;
@@ -23,10 +26,18 @@ public final class Drafts implements Catalog {
     public Table loadTable(TableIdentifier identifier) {
         String namespace = String.join("\n", identifier.namespace().levels());
         Table found = TABLES.get(namespace + "\n" + identifier.name());
-        if (found == null) {
+        return found == null ? metadataTable(identifier, namespace) : found;
+    }
+
+    /** A table of a draft's files, snapshots or manifests: its namespace ends with the name of the draft. */
+    private Table metadataTable(TableIdentifier identifier, String draft) {
+        MetadataTableType type = MetadataTableType.from(identifier.name());
+        if (type == null || !(TABLES.get(draft) instanceof HasTableOperations found)) {
             throw new NoSuchTableException("There is no draft of %s", identifier);
         }
-        return found;
+        TableIdentifier base = TableIdentifier.of(identifier.namespace().levels());
+        return MetadataTableUtils.createMetadataTableInstance(
+                found.operations(), name(), base, identifier, type);
     }
 
     @Override
