@@ -12,7 +12,7 @@ ONLY ?=
 WALKS ?= examples/* docs/tutorial.md
 BROWSER ?= tests/browser
 
-.PHONY: browser pictures demo test test-all check unit soak bench versions walks emulated bare-roots checkers deploy-tests actionlint orchestrators docs format clean
+.PHONY: browser pictures demo test test-all recording touched check unit soak bench versions walks emulated bare-roots checkers deploy-tests actionlint orchestrators docs format clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lakesmith needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -46,6 +46,13 @@ test: $(VENV)/installed  ## the suite: units, Spark, crashes; of the long tail o
 
 test-all: $(VENV)/installed  ## every case: what a soak begins with
 	LAKESMITH_PART=all $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+recording: $(VENV)/installed  ## every case, with the lines that it reaches: what `make touched` and scripts/mutants.py read
+	rm -rf build/reach
+	LAKESMITH_PART=all $(BIN)/python -m pytest -p spent -p reach --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+touched: $(VENV)/installed  ## the cases that what has changed since the recording can reach, as many as a minute has
+	$(BIN)/python scripts/touched.py
 
 unit: $(VENV)/installed  ## the tests that need neither Spark nor a server: a minute
 	$(BIN)/python -m pytest tests/unit -m "not processes" --numprocesses 2
