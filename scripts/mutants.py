@@ -3,9 +3,10 @@
     python scripts/mutants.py draw --seed 1 --recording build/reach > benchmarks/mutants.json
     python scripts/mutants.py run benchmarks/mutants.json --recording build/reach --results build/mutants.json
 
-A mutant is one change of one expression or statement in a function's body. Sixty are drawn, as many from each
-room that decides about data, among the lines that some case reaches. Each runs in a copy of the source against
-at most 20 of the cases that reach its line, drawn with the same seed, the cheapest first, until one fails.
+A mutant is one change of one expression or statement in a function's body. Sixty are drawn, as many from
+each room that decides about data, among the lines that some case reaches. Each runs in a copy of the source
+against at most 20 of the cases that reach its line, drawn with the same seed, the cheapest first, until one
+fails.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Records which lines of lakesmith each test case reaches, also in the processes that it starts.
 
     LAKESMITH_REACH=build/reach python -m pytest -p spent -p reach --numprocesses 2 --dist loadfile
-    python scripts/reach.py src/lakesmith/plan/planner.py:120      # the cases that reach a line, cheapest first
+    python scripts/reach.py src/lakesmith/plan/planner.py:120  # the cases that reach a line
 
 A recording is a folder: coverage.py's files (a context a case) and, of each process that ran tests, the cases
-with their seconds and with the fixtures that they share: what a lake of a whole file reaches is reached by each
-of the file's cases. Lines that are read on import alone belong to no case. A process that is killed records
-nothing.
+with their seconds and with the fixtures that they share: what a lake of a whole file reaches is reached by
+each of the file's cases. Lines that are read on import alone belong to no case. A process that is killed
+records nothing.
 """
 
 from __future__ import annotations

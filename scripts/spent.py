@@ -1,8 +1,8 @@
 """Counts what each test case spends: a plugin of pytest (``-p spent``).
 
-Times differ between machines and hours; counts do not. The summary at the end of a run has both, by the folder
-of the tests: cases, seconds, processor seconds with those of the JVM and of processes that have ended, steps of
-tables, processes started, and calls from Python to the JVM.
+Times differ between machines and hours; counts do not. The summary at the end of a run has both, by the
+folder of the tests: cases, seconds, processor seconds with those of the JVM and of processes that have ended,
+steps of tables, processes started, and calls from Python to the JVM.
 """
 
 from __future__ import annotations
