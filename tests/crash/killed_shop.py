@@ -104,8 +104,11 @@ class Shop:
         return self._write(f"landing/orders/{len(self.landed):05}.csv", [*lines, *again, *ties])
 
     def replace(self) -> str:
-        """Changes a file in place: same name, other content. Its rows are all good, and tie with none."""
-        path = self._random.choice(sorted(self.landed))
+        """Changes a file in place: same name, other content. Its rows are all good, and tie with none.
+
+        It is not the newest, which no run may have read.
+        """
+        path = self._random.choice(list(self.landed)[:-1] or list(self.landed))
         return self._write(path, [self._line(always_good=True) for _ in range(ROWS // 2)])
 
     def text_of(self, path: str, size: int) -> str:

@@ -112,3 +112,16 @@ def test_what_a_dropped_table_left_in_the_folder_stays(tmp_path: Path, session: 
     assert isinstance(failed, NotMaintained)
     assert failed.problems[0].code == "LS632"
     assert all((folder / path.relative_to(kept)).exists() for path in kept.rglob("*"))
+
+
+@pytest.mark.parametrize("kept", [0, 100])
+def test_metadata_whose_writer_was_killed_is_an_orphan(make_shop: MakeShop, kept: int) -> None:
+    """Of its bytes none or some had reached the disk."""
+    shop = grown(make_shop(FILES), 0)
+    whole = Path(shop.state("silver.lines").metadata_location.removeprefix("file:"))
+    torn = whole.with_name("00009-torn.metadata.json")
+    torn.write_bytes(whole.read_bytes()[:kept])
+    age(torn, 9)
+    must_maintain(shop, Orders(remove_orphans=True))
+    assert not torn.exists()
+    assert whole.exists()

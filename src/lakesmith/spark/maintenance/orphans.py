@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lakesmith.catalog.local import LocalCatalog
@@ -80,10 +81,11 @@ def _folder(location: str) -> str:
 
 def require_no_other(spark: SparkSession, table: Any, name: TableName, metadata: Sequence[str]) -> None:
     """Raises StateError LS632 if one of the ``metadata`` files is another table's: a dropped table in the
-    same folder can be registered again, so its files are no orphans."""
-    parser, mine = _jvm(spark).org.apache.iceberg.TableMetadataParser, str(table.uuid())
+    same folder can be registered again, so its files are no orphans. One that ends too early is of no table:
+    its writer was killed."""
+    mine = str(table.uuid())
     for path in metadata:
-        if (other := str(parser.read(table.io(), path).uuid())) != mine:
+        if (other := _table_of(spark, table, path)) not in (mine, None):
             what = (
                 f"files of {name} that no snapshot names cannot be found: a table that was dropped is in its "
                 "folder"
@@ -95,6 +97,16 @@ def require_no_other(spark: SparkSession, table: Any, name: TableName, metadata:
             raise StateError.of(
                 "LS632", what, None, f"metadata of table {mine}", f"{path} of table {other}", hint
             )
+
+
+def _table_of(spark: SparkSession, table: Any, path: str) -> str | None:
+    try:
+        return str(_jvm(spark).org.apache.iceberg.TableMetadataParser.read(table.io(), path).uuid())
+    except Py4JJavaError as error:
+        # Jackson cannot make JSON of it; it was read.
+        if ".jackson." in str(error.java_exception.getCause()):
+            return None
+        raise
 
 
 def _jvm(spark: SparkSession) -> Any:
