@@ -215,6 +215,14 @@ def make_shop(tmp_path: Path, session: SessionHandle) -> MakeShop:
     return partial(Harness, tmp_path / "shop", session)
 
 
+@pytest.fixture(scope="module")
+def make_lake(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> MakeShop:
+    """Makes a project that the cases of a module share, each in a folder of its own."""
+    from harness import Harness
+
+    return lambda *args, **named: Harness(tmp_path_factory.mktemp("shop") / "shop", session, *args, **named)
+
+
 @pytest.fixture
 def shop(make_shop: MakeShop, request: pytest.FixtureRequest) -> Harness:
     """The test's project: its module's ``FILES``, after a run of each file in ``TAKEN``."""
