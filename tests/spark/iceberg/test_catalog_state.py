@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from harness import INTERPRETED
 from pyspark.sql import SparkSession
 from tests.conftest import LakePaths
 
@@ -15,8 +16,6 @@ from lakesmith.catalog.progress import AppendRange, Reason, append_only_since, f
 from lakesmith.catalog.record import Account, Record
 from lakesmith.catalog.state import RECORD_TAG, TableState
 from lakesmith.errors import StateError
-
-pytestmark = pytest.mark.in_turn
 
 NAMESPACE = "catalog_state"
 
@@ -88,8 +87,11 @@ class Lake:
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, lake_paths: LakePaths) -> Lake:
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{NAMESPACE}")
-    return Lake(spark, LocalCatalog(lake_paths.catalog_db, lake_paths.warehouse))
+    reading = spark.newSession()
+    for key, value in INTERPRETED.items():
+        reading.conf.set(key, value)
+    reading.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{NAMESPACE}")
+    return Lake(reading, LocalCatalog(lake_paths.catalog_db, lake_paths.warehouse))
 
 
 def assert_agrees_with_spark(lake: Lake) -> TableState:
@@ -137,9 +139,9 @@ def spark_snapshots(lake: Lake) -> dict[int, tuple[Any, ...]]:
 
 def assert_live_rows(lake: Lake, state: TableState) -> None:
     """Each snapshot's live rows against a count of a read at that snapshot."""
-    for snapshot_id, snapshot in state.snapshots.items():
-        ((count,),) = lake.sql(f"SELECT count(*) FROM {{t}} VERSION AS OF {snapshot_id}")
-        assert live_rows(snapshot) == count, (snapshot_id, snapshot.summary)
+    counts = (f"SELECT {key}, count(*) FROM {{t}} VERSION AS OF {key}" for key in state.snapshots)
+    counted = {row[0]: row[1] for row in lake.sql(" UNION ALL ".join(counts))}
+    assert {key: live_rows(snapshot) for key, snapshot in state.snapshots.items()} == counted
 
 
 TYPES = (
@@ -306,31 +308,42 @@ def test_what_is_appended_only(lake: Lake) -> None:
     assert answer.added_records == after - before == 7
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "DELETE FROM {t} WHERE id = 3",
-        "DELETE FROM {t} WHERE id >= 0",
-        "UPDATE {t} SET name = 'z' WHERE id = 3",
-        "INSERT OVERWRITE {t} SELECT 3, 'z'",
-        "MERGE INTO {t} t USING (SELECT 3 AS id, 'z' AS name) s ON t.id = s.id"
-        " WHEN MATCHED THEN UPDATE SET *",
-        "TRUNCATE TABLE {t}",
-    ],
+STATEMENTS = (
+    "DELETE FROM {t} WHERE id = 3",
+    "DELETE FROM {t} WHERE id >= 0",
+    "UPDATE {t} SET name = 'z' WHERE id = 3",
+    "INSERT OVERWRITE {t} SELECT 3, 'z'",
+    "MERGE INTO {t} t USING (SELECT 3 AS id, 'z' AS name) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *",
+    "TRUNCATE TABLE {t}",
 )
-@pytest.mark.parametrize("version", [2, 3])
-def test_what_is_more_than_appended(lake: Lake, version: int, statement: str) -> None:
-    lake.new("changed", "id bigint, name string", version)
-    lake.sql("INSERT INTO {t} SELECT id, 'a' FROM range(0, 10, 1, 1)")
-    start = lake.head()
-    lake.sql(statement)
-    changed = lake.head()
-    append = lake.sql("INSERT INTO {t} VALUES (99, 'more')")
-    assert append == []
-    answer = append_only_since(lake.state(), start, lake.head())
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def changed(request: pytest.FixtureRequest, lake: Lake) -> tuple[TableState, dict[str, tuple[int, int, int]]]:
+    """A table after all statements, and by each its heads before it, after it, and after the next append."""
+    lake.new(f"changed{request.param}", "id bigint, name string", request.param)
+    more = "INSERT INTO {t} SELECT id, 'a' FROM range(0, 10, 1, 1)"
+    lake.sql(more)
+    heads: dict[str, tuple[int, int, int]] = {}
+    for statement in STATEMENTS:
+        start = lake.head()
+        lake.sql(statement)
+        then = lake.head()
+        lake.sql(more)
+        heads[statement] = start, then, lake.head()
+    return lake.state(), heads
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_what_is_more_than_appended(
+    changed: tuple[TableState, dict[str, tuple[int, int, int]]], statement: str
+) -> None:
+    state, heads = changed
+    start, then, end = heads[statement]
+    answer = append_only_since(state, start, end)
     assert isinstance(answer, Reason)
-    assert str(changed) in answer.text
-    lake.sql("DROP TABLE {t}")
+    assert str(then) in answer.text
+    assert isinstance(append_only_since(state, then, end), AppendRange)
 
 
 def test_as_of_a_moment_is_what_spark_reads_at_it(lake: Lake) -> None:

@@ -1,23 +1,26 @@
-"""The change feed: after any operation of any engine, removed and added rows are exactly what differs."""
+"""The change feed: after any operation of any engine, removed and added rows are exactly what differs.
+
+Most cases share a table for each format, and begin by setting it back to its first snapshot.
+"""
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from equality_delete import equality_writer
+from harness import INTERPRETED
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from soaking import SOAK
 
 from lakesmith.execute.engine import NotIncremental
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.change_feed import changed_rows
 from lakesmith.spark.iceberg.commits import JavaTables
-
-pytestmark = pytest.mark.in_turn
 
 Rows = Counter[tuple[Any, ...]]
 COPY_ON_WRITE = ", ".join(f"'write.{kind}.mode' = 'copy-on-write'" for kind in ("merge", "update", "delete"))
@@ -30,6 +33,9 @@ class Table:
 
     spark: SparkSession
     name: str
+    start: int = 0
+    made: dict[tuple[str, ...], int] = field(default_factory=dict)
+    seen: dict[int, Rows] = field(default_factory=dict)
 
     def sql(self, *statements: str) -> int:
         for statement in statements:
@@ -75,9 +81,26 @@ class Table:
         self.spark.catalog.refreshTable(f"lake.feed.{self.name}")
         return JavaTables(self.spark).load(TableName("feed", self.name))
 
+    def after(self, *statements: str) -> int:
+        """The snapshot that the statements make of the first one; it is the table's head then."""
+        if not statements:
+            return self._set_to(self.start)
+        if statements in self.made:
+            return self._set_to(self.made[statements])
+        self.after(*statements[:-1])
+        self.made[statements] = self.sql(statements[-1])
+        return self.made[statements]
+
+    def _set_to(self, snapshot: int) -> int:
+        self.java().manageSnapshots().setCurrentSnapshot(snapshot).commit()
+        return self.head()
+
     def rows(self, snapshot: int) -> Rows:
-        frame = self.spark.sql(f"SELECT id, part, val FROM lake.feed.{self.name} VERSION AS OF {snapshot}")
-        return Counter(map(tuple, frame.collect()))
+        if snapshot not in self.seen:
+            version = f"lake.feed.{self.name} VERSION AS OF {snapshot}"
+            frame = self.spark.sql(f"SELECT id, part, val FROM {version}")
+            self.seen[snapshot] = Counter(map(tuple, frame.collect()))
+        return self.seen[snapshot]
 
     def changes(
         self, start: int | None, end: int, shown: Callable[[Any], Any] = lambda value: value
@@ -85,8 +108,15 @@ class Table:
         """What went and what came; the last column as it is ``shown``."""
         columns = [field.name for field in self.spark.table(f"lake.feed.{self.name}").schema.fields]
         with changed_rows(self.spark, TableName("feed", self.name), start, end) as changes:
-            went, came = (frame.select(*columns).collect() for frame in (changes.went, changes.came))
-        gone, new = (Counter((*row[:-1], shown(row[-1])) for row in rows) for rows in (went, came))
+            went, came = (
+                frame.select(F.lit(is_new), *columns)
+                for is_new, frame in ((False, changes.went), (True, changes.came))
+            )
+            rows = went.unionAll(came).collect()
+        gone, new = (
+            Counter((*row[1:-1], shown(row[-1])) for row in rows if row[0] is is_new)
+            for is_new in (False, True)
+        )
         return gone, new
 
     def counts(self, start: int, end: int) -> tuple[int, int]:
@@ -96,25 +126,50 @@ class Table:
         return gone.total(), new.total()
 
 
-@pytest.fixture(
-    params=[(3, MERGE_ON_READ), (3, COPY_ON_WRITE), (2, MERGE_ON_READ), (2, COPY_ON_WRITE)],
-    ids=["v3", "v3-cow", "v2", "v2-cow"],
-)
-def table(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[Table]:
+FORMATS = {
+    "v3": (3, MERGE_ON_READ), "v3-cow": (3, COPY_ON_WRITE),
+    "v2": (2, MERGE_ON_READ), "v2-cow": (2, COPY_ON_WRITE),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def reading(spark: SparkSession) -> SparkSession:
+    session = spark.newSession()
+    for key, value in INTERPRETED.items():
+        session.conf.set(key, value)
+    session.sql("CREATE NAMESPACE IF NOT EXISTS lake.feed")
+    return session
+
+
+@pytest.fixture(scope="module", params=FORMATS)
+def shared(request: pytest.FixtureRequest, reading: SparkSession) -> Table:
+    return _ten_rows(reading, *FORMATS[request.param])
+
+
+@pytest.fixture
+def table(shared: Table) -> Table:
     """Ten rows in two files and two partitions: id 0 to 9, part a or b, val as the id."""
-    version, modes = request.param
+    shared.after()
+    return shared
+
+
+@pytest.fixture(params=FORMATS)
+def own(request: pytest.FixtureRequest, reading: SparkSession) -> Table:
+    """As ``table``, for cases that change more than rows."""
+    return _ten_rows(reading, *FORMATS[request.param])
+
+
+def _ten_rows(spark: SparkSession, version: int, modes: str) -> Table:
     made = Table(spark, f"t{random.randrange(10**9)}")
-    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.feed")
-    made.spark.sql(
+    spark.sql(
         f"CREATE TABLE lake.feed.{made.name} (id int, part string, val int)"
         " USING iceberg PARTITIONED BY (part)"
         f" TBLPROPERTIES ('format-version' = '{version}', {modes})"
     )
-    made.sql(
+    made.start = made.sql(
         "INSERT INTO {t} SELECT CAST(id AS int), IF(id % 2 = 0, 'a', 'b'), CAST(id AS int) FROM range(10)"
     )
-    yield made
-    spark.sql(f"DROP TABLE lake.feed.{made.name} PURGE")
+    return made
 
 
 UPDATE = "UPDATE {t} SET val = val + 100 WHERE id IN (1, 2)"
@@ -137,38 +192,37 @@ STATEMENTS = {
 
 
 def test_one_statement(table: Table) -> None:
-    """Each on the ten rows of before, to which the table is set back."""
+    """Each on the ten rows of before."""
     start = table.head()
     for number, (statement, (went, came)) in enumerate(STATEMENTS.items()):
-        end = table.sql(statement)
+        end = table.after(statement)
         assert table.counts(start, end) == (went, came)
         if number == 0:
             assert table.changes(end, end) == (Counter(), Counter())
             assert table.changes(None, end) == (Counter(), table.rows(end))
-        table.call("rollback_to_snapshot", f"snapshot_id => {start}")
 
 
-def test_several_statements_with_compactions_between_and_those_between_expired(table: Table) -> None:
-    start = table.head()
-    table.java().manageSnapshots().createTag("start", start).commit()
-    table.sql(UPDATE)
-    table.compact()
-    table.sql(DELETE, INSERT)
-    end = table.compact()
-    assert table.counts(start, end) == (3, 4)
-    table.call("expire_snapshots", "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1")
-    assert {snapshot.snapshotId() for snapshot in table.java().snapshots()} == {start, end}
-    assert table.counts(start, end) == (3, 4)
+def test_several_statements_with_compactions_between_and_those_between_expired(own: Table) -> None:
+    start = own.head()
+    own.java().manageSnapshots().createTag("start", start).commit()
+    own.sql(UPDATE)
+    own.compact()
+    own.sql(DELETE, INSERT)
+    end = own.compact()
+    assert own.counts(start, end) == (3, 4)
+    own.call("expire_snapshots", "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1")
+    assert {snapshot.snapshotId() for snapshot in own.java().snapshots()} == {start, end}
+    assert own.counts(start, end) == (3, 4)
 
 
 def test_a_compaction_alone_changes_nothing(table: Table) -> None:
-    start = table.sql(UPDATE, DELETE)
+    start = table.after(UPDATE, DELETE)
     assert table.counts(start, table.compact()) == (0, 0)
 
 
 def test_a_rollback_brings_back_what_was_deleted(table: Table) -> None:
     start = table.head()
-    end = table.sql(DELETE, UPDATE, INSERT)
+    end = table.after(DELETE, UPDATE, INSERT)
     table.call("rollback_to_snapshot", f"snapshot_id => {start}")
     assert table.counts(end, start) == (4, 3)
     other = table.sql("DELETE FROM {t} WHERE id = 5")
@@ -183,21 +237,21 @@ def test_a_file_of_which_every_row_is_hidden_and_then_shown(table: Table) -> Non
     assert table.counts(end, start) == (0, 5)
 
 
-def test_columns_that_come_and_go_are_no_changes(table: Table) -> None:
-    start = table.head()
-    table.sql("ALTER TABLE {t} ADD COLUMN more string", "ALTER TABLE {t} RENAME COLUMN val TO value")
-    assert table.changes(start, table.compact()) == (Counter(), Counter())
-    end = table.sql("UPDATE {t} SET more = 'x' WHERE id = 1")
-    assert table.changes(start, end) == (Counter([(1, "b", 1, None)]), Counter([(1, "b", 1, "x")]))
-    table.sql("ALTER TABLE {t} DROP COLUMN value")
-    assert table.changes(start, end) == (Counter([(1, "b", None)]), Counter([(1, "b", "x")]))
+def test_columns_that_come_and_go_are_no_changes(own: Table) -> None:
+    start = own.head()
+    own.sql("ALTER TABLE {t} ADD COLUMN more string", "ALTER TABLE {t} RENAME COLUMN val TO value")
+    assert own.changes(start, own.compact()) == (Counter(), Counter())
+    end = own.sql("UPDATE {t} SET more = 'x' WHERE id = 1")
+    assert own.changes(start, end) == (Counter([(1, "b", 1, None)]), Counter([(1, "b", 1, "x")]))
+    own.sql("ALTER TABLE {t} DROP COLUMN value")
+    assert own.changes(start, end) == (Counter([(1, "b", None)]), Counter([(1, "b", "x")]))
 
 
-def test_another_partitioning_is_no_change(table: Table) -> None:
-    start = table.head()
-    table.sql("ALTER TABLE {t} REPLACE PARTITION FIELD part WITH bucket(2, id)")
-    assert table.counts(start, table.compact()) == (0, 0)
-    assert table.counts(start, table.sql(UPDATE)) == (2, 2)
+def test_another_partitioning_is_no_change(own: Table) -> None:
+    start = own.head()
+    own.sql("ALTER TABLE {t} REPLACE PARTITION FIELD part WITH bucket(2, id)")
+    assert own.counts(start, own.compact()) == (0, 0)
+    assert own.counts(start, own.sql(UPDATE)) == (2, 2)
 
 
 def test_of_two_equal_rows_one_goes(table: Table) -> None:
@@ -211,7 +265,7 @@ def test_of_two_equal_rows_one_goes(table: Table) -> None:
 
 def test_a_row_before_and_after_an_update_has_one_id(table: Table) -> None:
     start = table.head()
-    end = table.sql(UPDATE)
+    end = table.after(UPDATE)
     with changed_rows(table.spark, TableName("feed", table.name), start, end) as changes:
         if not changes.by_id:
             assert int(table.java().operations().current().formatVersion()) == 2
@@ -224,7 +278,7 @@ def test_a_row_before_and_after_an_update_has_one_id(table: Table) -> None:
 
 def test_reading_leaves_no_files_behind(table: Table) -> None:
     start = table.head()
-    end = table.sql(DELETE)
+    end = table.after(DELETE)
     location = table.java().location().removeprefix("file:")
     before = set(Path(location).rglob("*"))
     table.changes(start, end)

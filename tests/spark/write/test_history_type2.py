@@ -1,5 +1,6 @@
 """Tables that keep versions: after any history of files and runs they hold what plain Python tells of it."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,10 @@ from soaking import SOAK, seeds
 
 from lakesmith import limits
 from lakesmith.catalog.record import Versions
-from lakesmith.execute.events import PhaseStarted, TableRedone
+from lakesmith.errors import Problem
+from lakesmith.execute.events import PhaseStarted, TableFailed, TableRedone
 from lakesmith.execute.verify import Verdict
 from lakesmith.project.definitions import TableName
-
-pytestmark = pytest.mark.in_turn
 
 LANDING = "landing/events/"
 REBUILT = ("silver.by_two", "silver.by_value")
@@ -61,7 +61,6 @@ TABLES = {
 }
 
 
-@pytest.mark.always
 @pytest.mark.parametrize("seed", SEEDS)
 def test_any_history(seed: int, shop: Harness) -> None:
     arrived: list[Arrival] = []
@@ -111,20 +110,64 @@ FIRST = """\
 """
 
 
+SETTINGS = "inputs: {log: bronze.log}\nkey: [id]\nlatest_by: [day]\nhistory: type2\ntrack: [town]\n"
+LOG_FILES = {
+    "tables/bronze/log.yaml": LOG,
+    "tables/silver/state.yaml": STATE,
+    "tables/silver/ceasing.yaml": STATE,
+    "tables/silver/taken.py": "def taken(log):\n    return log.withColumnRenamed('city', 'Valid_To')\n",
+    "tables/silver/taken.yaml": SETTINGS,
+    "tables/silver/lacking.py": "def lacking(log):\n    return log.select('id', 'day', 'city')\n",
+    "tables/silver/lacking.yaml": SETTINGS,
+    "tables/silver/mapped.yaml": "query: SELECT id, map('a', day) AS m FROM bronze.log\n"
+    "key: [id]\nlatest_by: [m]\nhistory: type2\n",
+}
+REFUSED = ("silver.taken", "silver.lacking", "silver.mapped")
+
+
+Rows = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Log:
+    """Some keys, one of them deleted, one never there. ``refused``: the run of tables that cannot be.
+
+    ``ceased``: the run in which ``silver.ceasing`` ceases to keep versions, its rows and columns then.
+    ``versions``: those that it had before, and as it keeps them again.
+    """
+
+    shop: Harness
+    refused: RunResult
+    ceased: RunResult
+    columns: list[str]
+    current: Rows
+    versions: tuple[Rows, Rows]
+
+
+@pytest.fixture(scope="module")
+def logged(make_lake: MakeShop) -> Log:
+    shop, table, file = make_lake(LOG_FILES), "silver.ceasing", "tables/silver/ceasing.yaml"
+    _take(shop, "1", FIRST, table)
+    refused, before = shop.run(*REFUSED), _rows(shop, table)
+    shop.write({file: STATE.replace("history: type2\ntrack: [city]\n", "")})
+    ceased = shop.must_run(table, approve=[table])
+    columns, current = shop.frame(table).columns, shop.rows(table, "id", "city")
+    shop.redefine({file: STATE}, table)
+    return Log(shop, refused, ceased, columns, current, (before, _rows(shop, table)))
+
+
 @pytest.fixture
-def log(make_shop: MakeShop) -> Harness:
-    """Some keys, one of them deleted, one never there."""
-    log = make_shop({"tables/bronze/log.yaml": LOG, "tables/silver/state.yaml": STATE})
-    _take(log, "1", FIRST)
-    return log
+def log(logged: Log) -> Harness:
+    return logged.shop
 
 
-def _take(log: Harness, name: str, lines: str) -> RunResult:
-    return log.take(f"landing/log/{name}.csv", "id,day,op,city,note\n" + lines)
+def _take(log: Harness, name: str, lines: str, *more: str) -> RunResult:
+    content = "id,day,op,city,note\n" + lines
+    return log.take(f"landing/log/{name}.csv", content, "bronze.log", "silver.state", *more)
 
 
-def _rows(log: Harness) -> list[tuple[Any, ...]]:
-    return log.rows("silver.state", "id", "valid_from", "valid_to", "is_current", "city", "day", "note")
+def _rows(log: Harness, table: str = "silver.state") -> Rows:
+    return log.rows(table, "id", "valid_from", "valid_to", "is_current", "city", "day", "note")
 
 
 def _looks_back(result: RunResult) -> bool:
@@ -245,36 +288,30 @@ def test_columns_that_come_and_batches_that_are_too_large(
     assert shop.rows("silver.state", *columns) == rows
 
 
-def test_a_table_that_begins_to_keep_versions_and_ceases_to(log: Harness) -> None:
-    before = _rows(log)
-    log.write({"tables/silver/state.yaml": STATE.replace("history: type2\ntrack: [city]\n", "")})
-    assert log.must_run(approve=["silver.state"]).published["silver.state"].kind == "full"
-    assert log.frame("silver.state").columns == ["id", "day", "op", "city", "note"]
-    assert log.rows("silver.state", "id", "city") == [(1, "Rome"), (2, "Oslo"), (4, "Bonn")]
-    log.redefine({"tables/silver/state.yaml": STATE})
-    assert _rows(log) == before
+def test_a_table_that_begins_to_keep_versions_and_ceases_to(logged: Log) -> None:
+    assert logged.ceased.published["silver.ceasing"].kind == "full"
+    assert logged.columns == ["id", "day", "op", "city", "note"]
+    assert logged.current == [(1, "Rome"), (2, "Oslo"), (4, "Bonn")]
+    assert logged.versions[0] == logged.versions[1] != []
 
 
-def test_columns_that_only_a_run_can_tell(log: Harness) -> None:
+def test_columns_that_only_a_run_can_tell(logged: Log) -> None:
     """A Python table's columns are known in a run alone: reserved names, and a missing tracked column."""
-    settings = "inputs: {log: bronze.log}\nkey: [id]\nlatest_by: [day]\nhistory: type2\ntrack: [town]\n"
-    log.write(
-        {
-            "tables/silver/taken.py": "def taken(log):\n    return log.withColumnRenamed('city',"
-            " 'Valid_To')\n",
-            "tables/silver/taken.yaml": settings,
-            "tables/silver/lacking.py": "def lacking(log):\n    return log.select('id', 'day', 'city')\n",
-            "tables/silver/lacking.yaml": settings,
-        }
-    )
-    problems = {problem.code: problem for problem in log.run("silver.taken", "silver.lacking").problems}
-    assert "cannot have a column Valid_To" in problems["LS624"].what
-    assert problems["LS615"].what == "track names the column 'town', which the query does not give"
-    assert str(problems["LS615"].place) == "tables/silver/lacking.yaml:5"
+    problems = _problems(logged.refused)
+    assert problems["silver.taken"].code == "LS624"
+    assert "cannot have a column Valid_To" in problems["silver.taken"].what
+    lacking = problems["silver.lacking"]
+    assert lacking.code == "LS615"
+    assert lacking.what == "track names the column 'town', which the query does not give"
+    assert str(lacking.place) == "tables/silver/lacking.yaml:5"
 
 
-def test_versions_are_not_put_in_order_by_maps(log: Harness) -> None:
-    query = "query: SELECT id, map('a', day) AS m FROM bronze.log\n"
-    log.write({"tables/silver/mapped.yaml": f"{query}key: [id]\nlatest_by: [m]\nhistory: type2\n"})
-    (problem,) = log.run("silver.mapped").problems
+def test_versions_are_not_put_in_order_by_maps(logged: Log) -> None:
+    problem = _problems(logged.refused)["silver.mapped"]
     assert (problem.code, "by the column 'm'" in problem.what) == ("LS615", True)
+
+
+def _problems(run: RunResult) -> dict[str, Problem]:
+    """The one problem of each table."""
+    failed = {str(each.table): each.problems for each in run.events if isinstance(each, TableFailed)}
+    return {table: problem for table, (problem,) in failed.items()}

@@ -1,5 +1,9 @@
-"""Rows replaced by their places: what Iceberg and other engines see of it."""
+"""Rows replaced by their places: what Iceberg and other engines see of it.
 
+The cases are batches of one table; ``silver.merged`` gets the first of them by a merge.
+"""
+
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -7,47 +11,91 @@ from harness import Harness, MakeShop
 from pyroaring import BitMap64
 
 from lakesmith import limits
+from lakesmith.catalog.record import Record
 from lakesmith.spark.iceberg.deletes import from_bytes, to_bytes
 from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.in_turn
-
+KEYED = "from: bronze.people\nkey: [id]\nlatest_by: [at]\ndelete_when: op = 'D'\npartition_by: [city]\n"
 FILES = {
     "tables/bronze/people.yaml": """
         source:
-          files: {path: landing/people/, format: csv}
+          files: {path: landing/people/, format: csv, on_new_column: evolve}
         columns: {id: int, at: int, op: string, city: string, name: string}
         """,
-    "tables/silver/people.yaml": """
-        query: SELECT id, at, op, city, name FROM bronze.people
-        key: [id]
-        latest_by: [at]
-        delete_when: op = 'D'
-        partition_by: [city]
-        """,
+    "tables/silver/people.yaml": KEYED,
+    "tables/silver/merged.yaml": KEYED,
 }
-HEADER = "id,at,op,city,name\n"
+HEADER = "id,at,op,city,name"
+FIRST = [f"{number},1,I,{'Oslo' if number % 2 else 'Rome'},n{number}" for number in range(40)]
+CHANGES = {
+    "changed": ("1,2,U,Oslo,one", "2,2,U,Oslo,moved", "3,2,D,,", "99,1,I,Rome,new", "4,1,I,Rome,n4",
+                "5,0,U,Oslo,late"),
+    "new": ("50,1,I,Oslo,a", "51,1,I,Rome,b", "52,1,I,Oslo,c"),
+    "deleted": ("50,2,D,,", "7,2,D,,", "8,2,D,,"),
+    "deleted again": ("9,2,D,,", "10,3,D,,"),
+}  # fmt: skip
+Lineage = dict[int, tuple[str, int, int]]
+Rows = list[tuple[Any, ...]]
 
 
-@pytest.fixture
-def shop(make_shop: MakeShop) -> Harness:
-    project = make_shop(FILES)
-    rows = "".join(f"{number},1,I,{'Oslo' if number % 2 else 'Rome'},n{number}\n" for number in range(40))
-    project.take("landing/people/0.csv", HEADER + rows)
-    return project
+@dataclass
+class Batches:
+    """By batch: its records by table, the lineage after it, and what its two snapshots did, newest first.
+
+    ``merged``, ``by_place``: the rows of both tables after the first changes. ``delete_files``, ``counted``
+    and ``ids``: the files, the rows that they delete, and those that are left after all deletes.
+    """
+
+    shop: Harness
+    records: dict[str, dict[str, Record]] = field(default_factory=dict)
+    lineage: dict[str, Lineage] = field(default_factory=dict)
+    operations: dict[str, list[str]] = field(default_factory=dict)
+    merged: Rows = field(default_factory=list)
+    by_place: Rows = field(default_factory=list)
+    delete_files: Rows = field(default_factory=list)
+    counted: int = 0
+    ids: set[int] = field(default_factory=set)
+
+    def take(self, name: str, content: str, *tables: str) -> None:
+        self.shop.land(f"landing/people/{name}.csv", content)
+        self.records[name] = self.shop.must_run("bronze.people", *tables).published
+        frame = self.shop.frame("silver.people")
+        rows = frame.select("id", "name", "_row_id", "_last_updated_sequence_number").collect()
+        self.lineage[name] = {row[0]: (row[1], row[2], row[3]) for row in rows}
+        state = self.shop.state("silver.people")
+        newest = list(state.ancestors(state.refs["main"]))[:2]
+        self.operations[name] = [snapshot.operation for snapshot in newest]
 
 
-def _lineage(shop: Harness) -> dict[int, tuple[str, int, int]]:
-    """Name, row id and sequence number of its last change, by id."""
-    frame = shop.frame("silver.people").select("id", "name", "_row_id", "_last_updated_sequence_number")
-    return {row[0]: (row[1], row[2], row[3]) for row in frame.collect()}
+def _csv(*rows: str) -> str:
+    return "\n".join((HEADER, *rows, ""))
 
 
-def test_a_row_keeps_its_id_through_updates_and_a_new_one_gets_one_of_its_own(shop: Harness) -> None:
-    before = _lineage(shop)
-    shop.land("landing/people/1.csv", HEADER + "1,2,U,Oslo,one\n2,2,U,Oslo,moved\n3,2,D,,\n99,1,I,Rome,new\n")
-    account = shop.must_run().published["silver.people"].account
-    after = _lineage(shop)
+@pytest.fixture(scope="module")
+def batches(make_lake: MakeShop) -> Batches:
+    shop, people = make_lake(FILES), "silver.people"
+    batches = Batches(shop)
+    batches.take("first", _csv(*FIRST), people, "silver.merged")
+    batches.take("changed", _csv(*CHANGES["changed"]), people)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 0)
+        batches.records["changed"] |= shop.must_run("silver.merged").published
+    batches.merged, batches.by_place = shop.rows("silver.merged"), shop.rows(people)
+    for name in ("new", "deleted", "deleted again"):
+        batches.take(name, _csv(*CHANGES[name]), people)
+    deletes = shop.spark.sql(
+        "SELECT referenced_data_file, content, file_format, record_count FROM lake.silver.people.delete_files"
+    )
+    batches.delete_files = [tuple(row) for row in deletes.collect()]
+    batches.counted = shop.head(people).count("total-position-deletes")
+    batches.ids = {row[0] for row in shop.rows(people)}
+    batches.take("wider", f"{HEADER},town\n11,4,U,Oslo,eleven,Bergen\n60,1,I,Rome,Dee,Ostia\n", people)
+    return batches
+
+
+def test_a_row_keeps_its_id_through_updates_and_a_new_one_gets_one_of_its_own(batches: Batches) -> None:
+    before, after = batches.lineage["first"], batches.lineage["changed"]
+    account = batches.records["changed"]["silver.people"].account
     assert (account.updated, account.deleted, account.inserted) == (2, 1, 1)
     assert {key: after[key][:2] for key in (1, 2)} == {1: ("one", before[1][1]), 2: ("moved", before[2][1])}
     assert after[1][2] == after[2][2] > before[1][2]
@@ -57,48 +105,25 @@ def test_a_row_keeps_its_id_through_updates_and_a_new_one_gets_one_of_its_own(sh
     }
 
 
-def test_a_data_file_has_one_deletion_vector_with_all_that_was_ever_deleted(shop: Harness) -> None:
-    for batch, key in enumerate((1, 3, 5), start=1):
-        shop.take(f"landing/people/{batch}.csv", HEADER + f"{key},2,D,,\n{key + 1},{batch + 1},D,,\n")
-    rows = shop.spark.sql(
-        "SELECT referenced_data_file, content, file_format, record_count FROM lake.silver.people.delete_files"
-    ).collect()
-    assert len({row[0] for row in rows}) == len(rows) == 2
-    assert [(row[1], row[2], row[3]) for row in rows] == [(1, "PUFFIN", 3)] * 2
-    assert {row[0] for row in shop.rows("silver.people", "id")} == {0, *range(7, 40)}
-    head = shop.head("silver.people")
-    assert head.count("total-position-deletes") == 6
+def test_a_data_file_has_one_deletion_vector_with_all_that_was_ever_deleted(batches: Batches) -> None:
+    rows = batches.delete_files
+    # Of Oslo's first rows 1, 3, 7 and 9, of Rome's 2, 8 and 10; of Oslo's new rows 50.
+    assert len({row[0] for row in rows}) == len(rows) == 3
+    assert sorted(row[1:] for row in rows) == [(1, "PUFFIN", count) for count in (1, 3, 4)]
+    assert batches.ids == {*range(40), 51, 52, 99} - {3, 7, 8, 9, 10}
+    assert batches.counted == 8
 
 
-def test_new_keys_alone_are_an_append_and_deletes_alone_write_no_rows(shop: Harness) -> None:
-    shop.take("landing/people/1.csv", HEADER + "50,1,I,Oslo,a\n51,1,I,Rome,b\n")
-    kinds = [snapshot.operation for snapshot in _written(shop)]
-    assert kinds == ["append", "append"]
-    shop.take("landing/people/2.csv", HEADER + "50,2,D,,\n")
-    kinds = [snapshot.operation for snapshot in _written(shop)]
-    assert kinds == ["append", "delete"]
+def test_new_keys_alone_are_an_append_and_deletes_alone_write_no_rows(batches: Batches) -> None:
+    assert batches.operations["new"] == ["append", "append"]
+    assert batches.operations["deleted"] == ["append", "delete"]
 
 
-def _written(shop: Harness) -> list[Any]:
-    """The newest two snapshots: the batch's record, and what it wrote."""
-    state = shop.state("silver.people")
-    return list(state.ancestors(state.refs["main"]))[:2]
-
-
-def test_what_is_too_much_for_the_driver_is_merged_to_the_same_rows(
-    shop: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changes = (
-        HEADER
-        + "1,2,U,Oslo,one\n2,2,U,Oslo,moved\n3,2,D,,\n99,1,I,Rome,new\n4,1,I,Rome,n4\n5,0,U,Oslo,late\n"
-    )
-    shop.take("landing/people/1.csv", changes)
-    monkeypatch.setattr(limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 0)
-    other = Harness(shop.root.parent / "other", shop.session, FILES)
-    other.take("landing/people/0.csv", (shop.root / "landing/people/0.csv").read_bytes())
-    account = other.take("landing/people/1.csv", changes).published["silver.people"].account
-    assert other.rows("silver.people") == shop.rows("silver.people")
-    assert account == shop.record("silver.people").account
+def test_what_is_too_much_for_the_driver_is_merged_to_the_same_rows(batches: Batches) -> None:
+    assert batches.merged == batches.by_place
+    records = batches.records["changed"]
+    account = records["silver.merged"].account
+    assert account == records["silver.people"].account
     assert (account.unchanged, account.superseded, account.updated) == (1, 1, 2)
 
 
@@ -127,20 +152,12 @@ def test_a_deletion_vector_is_what_iceberg_reads(session: SessionHandle) -> None
     assert from_bytes(bytes(index.serialize().array())) == BitMap64(positions)
 
 
-def test_rows_of_before_a_column_came_are_replaced_too(make_shop: MakeShop) -> None:
+def test_rows_of_before_a_column_came_are_replaced_too(batches: Batches) -> None:
     """The key scan reads a snapshot in the columns of now then, and the places of its rows with them."""
-    files = {
-        "tables/bronze/people.yaml": "source:\n  files: {path: landing/people/, format: csv, on_new_column:"
-        " evolve}\ncolumns: {id: int, name: string}\n",
-        "tables/silver/people.yaml": "from: bronze.people\nkey: [id]\n",
-    }
-    shop = make_shop(files)
-    shop.take("landing/people/1.csv", "id,name\n1,Ann\n2,Bob\n3,Cid\n")
-    before = _lineage(shop)
-    shop.land("landing/people/2.csv", "id,name,town\n2,Bo,Oslo\n4,Dee,Rome\n")
-    published = shop.must_run().published["silver.people"]
-    assert (published.kind, published.account.updated, published.account.inserted) == ("upsert", 1, 1)
-    assert shop.rows("silver.people", "id", "name", "town") == [
-        (1, "Ann", None), (2, "Bo", "Oslo"), (3, "Cid", None), (4, "Dee", "Rome"),
+    record = batches.records["wider"]["silver.people"]
+    assert (record.kind, record.account.updated, record.account.inserted) == ("upsert", 1, 1)
+    found = batches.shop.rows("silver.people", "id", "name", "town")
+    assert [row for row in found if row[0] in (11, 12, 60)] == [
+        (11, "eleven", "Bergen"), (12, "n12", None), (60, "Dee", "Ostia"),
     ]  # fmt: skip
-    assert _lineage(shop)[2][1] == before[2][1]
+    assert batches.lineage["wider"][11][1] == batches.lineage["deleted again"][11][1]
