@@ -1,7 +1,7 @@
 """What the open executor of DQDL (awslabs/deequ) measures, by the cases of its own tests."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -10,11 +10,10 @@ from test_metrics import NOW, nothing
 
 from lakesmith.errors import Place
 from lakesmith.quality.dqdl import parse_rules
+from lakesmith.quality.numbers import Number
 from lakesmith.quality.verdict import measured, outcome_of
 from lakesmith.spark.validation.measure import Measurements, Subject
 from lakesmith.spark.validation.references import References
-
-pytestmark = pytest.mark.in_turn("file", of=3)
 
 Rows = tuple[str, Sequence[tuple[Any, ...]]]
 """A schema and rows."""
@@ -137,18 +136,40 @@ CASES: Sequence[tuple[Rows, str, float | None, bool]] = [
 ]  # fmt: skip
 
 
+Metrics = Mapping[str, Number | None]
+
+
+@pytest.fixture(scope="module")
+def metrics(interpreted: SparkSession) -> Callable[[Rows], Metrics]:
+    """Returns what the rules of all cases with these rows measure, together, as those of a table."""
+    known: dict[str, Metrics] = {}
+
+    def found(rows: Rows) -> Metrics:
+        if repr(rows) not in known:
+            rules = {rule for given, rule, *_ in CASES if given == rows}
+            known[repr(rows)] = measured_together(interpreted, rows, rules)
+        return known[repr(rows)]
+
+    return found
+
+
+def measured_together(spark: SparkSession, rows: Rows, rules: Iterable[str]) -> Metrics:
+    frame, count = spark.createDataFrame(rows[1], rows[0]), len(rows[1])
+    parsed = parse_rules(f"Rules = [ {', '.join(rules)} ]", Place("t.yaml", 1))
+    references = References(nothing(), frame, count, "cases_of_deequ")
+    found = Measurements(Subject(frame, tuple(frame.columns), count, references), NOW.timestamp())
+    checks = {rule: next(iter(measured(rule, NOW).values())) for rule in parsed}
+    found.take((rule, (check,)) for rule, check in checks.items())
+    return {rule.text: found(check) for rule, check in checks.items()}
+
+
 @pytest.mark.parametrize(
     ("rows", "rule", "metric", "holds"), CASES, ids=[f"{n} {it[1]}" for n, it in enumerate(CASES)]
 )
-def test_a_case(spark: SparkSession, rows: Rows, rule: str, metric: float | None, holds: bool) -> None:
-    frame = spark.createDataFrame(rows[1], rows[0])
+def test_a_case(
+    metrics: Callable[[Rows], Metrics], rows: Rows, rule: str, metric: float | None, holds: bool
+) -> None:
+    found = metrics(rows)[rule]
+    assert found == (None if metric is None else pytest.approx(metric, abs=1e-8))
     (parsed,) = parse_rules(f"Rules = [ {rule} ]", Place("t.yaml", 1))
-    count = len(rows[1])
-    subject = Subject(
-        frame, tuple(frame.columns), count, References(nothing(), frame, count, "cases_of_deequ")
-    )
-    found = Measurements(subject, NOW.timestamp())
-    (check,) = measured(parsed, NOW).values()
-    found.take([(parsed, (check,))])
-    assert found(check) == (None if metric is None else pytest.approx(metric, abs=1e-8))
-    assert outcome_of(parsed, lambda _: found(check), lambda _: ()).passed is holds
+    assert outcome_of(parsed, lambda _: found, lambda _: ()).passed is holds

@@ -18,8 +18,6 @@ from lakesmith.quality.verdict import measured
 from lakesmith.spark.validation.measure import Measurements, Subject
 from lakesmith.spark.validation.references import References
 
-pytestmark = pytest.mark.in_turn("file", of=3)
-
 Values = Sequence[Any]
 
 COLUMNS: dict[str, tuple[str, Values]] = {

@@ -20,8 +20,6 @@ from lakesmith.quality.verdict import measured, outcome_of
 from lakesmith.spark.validation.measure import Measurements, Subject
 from lakesmith.spark.validation.references import References
 
-pytestmark = pytest.mark.in_turn("file", of=3)
-
 Row = tuple[Any, ...]
 NAMES = ("a", "b", "s", "d")
 ROWS: Sequence[Row] = [
@@ -171,11 +169,11 @@ def nothing() -> Project:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_each_rule_type_measures_what_python_does(spark: SparkSession, name: str) -> None:
+def test_each_rule_type_measures_what_python_does(interpreted: SparkSession, name: str) -> None:
     rows, where = TABLES[name], ""
     if name == "rows with a filter":
         where, rows = ' where "b > 2"', [row for row in ROWS if row[1] > 2]
-    metrics = Measurements(subject(spark, TABLES[name]), NOW.timestamp())
+    metrics = Measurements(subject(interpreted, TABLES[name]), NOW.timestamp())
     texts = [text for text in ORACLES if not where or _takes_where(text)]
     rules = parse_rules(
         "Rules = [" + ",\n".join(_with(text, where) for text in texts) + "]", Place("t.yaml", 1)
@@ -208,7 +206,7 @@ SHARED = {
 }  # fmt: skip
 
 
-def test_metrics_that_can_share_a_pass_do(spark: SparkSession, tmp_path: Path) -> None:
+def test_metrics_that_can_share_a_pass_do(interpreted: SparkSession, tmp_path: Path) -> None:
     read = tmp_path / "read"
 
     def noted(value: float | None) -> float | None:
@@ -217,7 +215,7 @@ def test_metrics_that_can_share_a_pass_do(spark: SparkSession, tmp_path: Path) -
         return value
 
     column = F.udf(noted, "double").asNondeterministic()(F.col("b")).alias("a")
-    frame = spark.createDataFrame([(row[0],) for row in ROWS], "b double").select(column)
+    frame = interpreted.createDataFrame([(row[0],) for row in ROWS], "b double").select(column)
 
     def passes(*kinds: str) -> float:
         read.write_text("")

@@ -6,7 +6,7 @@ default: a predicate that raised an error on any value would fail the whole quer
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -16,8 +16,6 @@ from pyspark.sql import SparkSession
 
 from lakesmith.errors import Place
 from lakesmith.quality.dqdl import parse_rules
-
-pytestmark = pytest.mark.in_turn
 
 Verdicts = list[tuple[str, Any]]
 
@@ -43,10 +41,15 @@ def passing(
 def assert_agrees(
     spark: SparkSession, cases: dict[str, Callable[[Any], bool]], values: Sequence[Any], sql_type: str
 ) -> None:
+    assert_found(dict(zip(cases, passing(spark, list(cases), values, sql_type), strict=True)), cases, values)
+
+
+def assert_found(
+    found: Mapping[str, Verdicts], cases: Mapping[str, Callable[[Any], bool]], values: Sequence[Any]
+) -> None:
     """Each rule lets pass exactly the values for which its oracle says so."""
-    found = passing(spark, list(cases), values, sql_type)
-    for (rule, oracle), passed in zip(cases.items(), found, strict=True):
-        assert [shown for shown, _ in passed] == [repr(value) for value in values if oracle(value)], rule
+    for rule, oracle in cases.items():
+        assert [shown for shown, _ in found[rule]] == [repr(value) for value in values if oracle(value)], rule
 
 
 # --- numbers ------------------------------------------------------------------------------------------------
@@ -121,10 +124,36 @@ def number_cases(literal: str) -> dict[str, Callable[[Any], bool]]:
     }
 
 
+def between_cases() -> dict[str, Callable[[Any], bool]]:
+    def inside(value: Any) -> bool | None:
+        found = number(value)
+        return None if found is None else -1 < found < Decimal("9007199254740993")
+
+    return {
+        'ColumnValues "v" between -1 and 9007199254740993': lambda value: inside(value) is True,
+        'ColumnValues "v" not between -1 and 9007199254740993': lambda value: inside(value) is False,
+    }
+
+
+COMPARED = {rule: oracle for literal in LITERALS for rule, oracle in number_cases(literal).items()}
+BETWEEN = between_cases()
+
+
+@pytest.fixture(scope="module")
+def judged(spark: SparkSession) -> dict[str, dict[str, Verdicts]]:
+    """By type of the column and rule, the values that pass."""
+    rules = [*COMPARED, *BETWEEN]
+    return {
+        sql_type: dict(zip(rules, passing(spark, rules, values, sql_type), strict=True))
+        for sql_type, values in NUMBERS.items()
+    }
+
+
 @pytest.mark.parametrize("sql_type", NUMBERS)
-def test_numbers_compare_exactly_whatever_the_type_of_the_column(spark: SparkSession, sql_type: str) -> None:
-    cases = {rule: oracle for literal in LITERALS for rule, oracle in number_cases(literal).items()}
-    assert_agrees(spark, cases, NUMBERS[sql_type], sql_type)
+def test_numbers_compare_exactly_whatever_the_type_of_the_column(
+    judged: dict[str, dict[str, Verdicts]], sql_type: str
+) -> None:
+    assert_found(judged[sql_type], COMPARED, NUMBERS[sql_type])
 
 
 def test_numbers_are_equal_when_they_differ_behind_the_18th_decimal_and_the_16th_digit(
@@ -139,16 +168,8 @@ def test_numbers_are_equal_when_they_differ_behind_the_18th_decimal_and_the_16th
 
 
 @pytest.mark.parametrize("sql_type", NUMBERS)
-def test_between_is_exclusive(spark: SparkSession, sql_type: str) -> None:
-    def inside(value: Any) -> bool | None:
-        found = number(value)
-        return None if found is None else -1 < found < Decimal("9007199254740993")
-
-    cases = {
-        'ColumnValues "v" between -1 and 9007199254740993': lambda value: inside(value) is True,
-        'ColumnValues "v" not between -1 and 9007199254740993': lambda value: inside(value) is False,
-    }
-    assert_agrees(spark, cases, NUMBERS[sql_type], sql_type)
+def test_between_is_exclusive(judged: dict[str, dict[str, Verdicts]], sql_type: str) -> None:
+    assert_found(judged[sql_type], BETWEEN, NUMBERS[sql_type])
 
 
 def test_booleans_and_floats_are_numbers(spark: SparkSession) -> None:
@@ -349,21 +370,35 @@ def test_predicates_can_be_put_into_other_expressions(spark: SparkSession) -> No
         'ColumnLength "v" between 0 and 2',
         '(IsComplete "v") or (IsComplete "n")',
     ]
-    for rule in rules:
-        predicate = parse_rules(f"Rules = [ {rule} ]", Place("t.yaml", 1))[0].predicate
-        frame = spark.createDataFrame([(1, 6), (2, 10), (3, None)], "n int, v int")
-        row = frame.selectExpr(
-            f"count_if(NOT {predicate} AND {predicate}) a", f"count_if(NOT {predicate} OR {predicate}) b"
-        ).head()
-        assert row is not None
-        assert (row.a, row.b) == (0, 3), rule
+    predicates = [parse_rules(f"Rules = [ {rule} ]", Place("t.yaml", 1))[0].predicate for rule in rules]
+    frame = spark.createDataFrame([(1, 6), (2, 10), (3, None)], "n int, v int")
+    counts = (f"count_if(NOT {it} AND {it}), count_if(NOT {it} OR {it})" for it in predicates)
+    row = tuple(frame.selectExpr(f"array({', '.join(counts)})").collect()[0][0])
+    found = {rule: row[2 * at : 2 * at + 2] for at, rule in enumerate(rules)}
+    assert found == dict.fromkeys(rules, (0, 3))
 
 
-@pytest.mark.parametrize(
-    "name", ["a b", "a.b", "order-id", "select", "naïve", "a`b", 'a"b', "a'b", "a\\b", "1"]
-)
-def test_any_column_name(spark: SparkSession, name: str) -> None:
-    frame = spark.createDataFrame([(1,), (5,), (None,)], "x int").toDF(name)
-    (rule,) = parse_rules(f"Rules = [ ColumnValues {quoted(name)} > 3 ]", Place("t.yaml", 1))
-    assert rule.columns == (name,)
-    assert [row[0] for row in frame.where(rule.predicate).collect()] == [5]
+ODD_NAMES = ["a b", "a.b", "order-id", "select", "naïve", "a`b", 'a"b', "a'b", "a\\b", "1"]
+
+
+@pytest.fixture(scope="module")
+def passing_rows(spark: SparkSession) -> list[list[int]]:
+    """For each odd name the numbers of the rows whose value under it is above 3: the name's own alone."""
+    rows = [[5 if name == own else 1 for name in ODD_NAMES] for own in ODD_NAMES]
+    frame = spark.createDataFrame(
+        [*rows, [None] * len(ODD_NAMES)], ", ".join(f"c{n} int" for n in range(len(rows)))
+    )
+    rules = [f"ColumnValues {quoted(name)} > 3" for name in ODD_NAMES]
+    parsed = parse_rules(f"Rules = [ {', '.join(rules)} ]", Place("t.yaml", 1))
+    assert [rule.columns for rule in parsed] == [(name,) for name in ODD_NAMES]
+    verdicts = frame.toDF(*ODD_NAMES).selectExpr(
+        *(f"{rule.predicate} AS r{n}" for n, rule in enumerate(parsed))
+    )
+    found = verdicts.collect()
+    return [[at for at, row in enumerate(found) if row[n]] for n in range(len(ODD_NAMES))]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_any_column_name(passing_rows: list[list[int]], name: str) -> None:
+    at = ODD_NAMES.index(name)
+    assert passing_rows[at] == [at]

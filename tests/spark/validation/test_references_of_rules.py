@@ -1,9 +1,16 @@
 """Table rules that read other tables, against plain Python over the same rows."""
 
-import pytest
-from harness import Harness, MakeShop
+from dataclasses import dataclass
 
-pytestmark = pytest.mark.in_turn("file", of=3)
+import pytest
+from harness import Harness, MakeShop, RunResult
+from test_metrics import NOW
+
+from lakesmith.errors import Place, Problem, QualityError
+from lakesmith.quality.dqdl import parse_rules
+from lakesmith.quality.verdict import measured
+from lakesmith.spark.validation.measure import Measurements, Subject
+from lakesmith.spark.validation.references import References
 
 ORDERS = [("1", "a", "5"), ("2", "a", "7"), ("3", "b", "1"), ("4", "", "2"), ("5", "q", "3")]
 CUSTOMERS = [("a", "Oslo"), ("b", "Bergen"), ("c", "")]
@@ -25,95 +32,104 @@ RULES = {
     'CustomSql "SELECT count(*) FROM primary p JOIN bronze.copies c ON p.id = c.id" > 0': 4.0,
     'CustomSql "SELECT * FROM primary WHERE price > 2" with threshold > 0.1': 3 / 5,
 }
+OTHER_TYPES = {
+    'ReferentialIntegrity "id" "bronze.customers.name" >= 0': 0.0,
+    'ReferentialIntegrity "id" "silver.odd.text" >= 0': 2 / 5,
+    'ReferentialIntegrity "customer" "silver.odd.number" >= 0': 0.0,
+    'DatasetMatch "silver.odd" "id->text" "id->text" >= 0': 2 / 5,
+    'AggregateMatch "sum(customer)" "sum(price)" != 0': None,
+}
 ODD = """SELECT array(name) AS list, int(ascii(name) - 96) AS number, string(ascii(name) - 95) AS text
          FROM bronze.customers WHERE name < 'c'"""
 TABLE = "source: {{files: {{path: landing/{name}/, format: csv}}}}\ncolumns: {{{columns}}}\n"
+QUERY = "SELECT id, customer, price FROM bronze.orders"
+COLUMNS = "id: bigint, customer: string, price: bigint"
+FILES = {
+    "tables/bronze/copies.yaml": TABLE.format(name="copies", columns=COLUMNS),
+    "tables/bronze/customers.yaml": TABLE.format(name="customers", columns="name: string, city: string"),
+    "tables/bronze/orders.yaml": TABLE.format(name="orders", columns=COLUMNS),
+    "tables/silver/people.sql": "SELECT name FROM bronze.customers",
+    "tables/silver/odd.sql": ODD,
+    "tables/silver/orders.sql": QUERY,
+    "tables/silver/orders.yaml": "on_failed_rule: warn\nrules: |\n  Rules = [ "
+    + ",\n    ".join([*RULES, *OTHER_TYPES])
+    + " ]\n",
+    "tables/silver/counted.sql": QUERY,
+    "tables/silver/counted.yaml": 'rules: |\n  Rules = [ RowCountMatch "silver.people" > 0 ]\n',
+    # Comes before silver.people by its name.
+    "tables/silver/known.sql": f"{QUERY} WHERE customer IN ('a', 'b', 'd', 'e')",
+    "tables/silver/known.yaml": 'rules: |\n  Rules = [ ReferentialIntegrity "customer" "silver.people.name" = 1 ]\n',
+}
 
 
-def csv(header: str, rows: list[tuple[str, ...]]) -> str:
-    return "\n".join([header, *map(",".join, rows), ""])
+@dataclass(frozen=True)
+class Referring:
+    """``early``: a run before there are rows in any table that is named; ``first``: one of all tables."""
+
+    shop: Harness
+    early: RunResult
+    first: RunResult
 
 
-def shop_with(make_shop: MakeShop, rules: str) -> Harness:
-    columns = "id: bigint, customer: string, price: bigint"
-    shop = make_shop(
-        {
-            "tables/bronze/copies.yaml": TABLE.format(name="copies", columns=columns),
-            "tables/bronze/customers.yaml": TABLE.format(
-                name="customers", columns="name: string, city: string"
-            ),
-            "tables/silver/orders.sql": "SELECT id, customer, price FROM bronze.orders",
-            "tables/silver/orders.yaml": f"rules: |\n  {rules}\n",
-            "tables/bronze/orders.yaml": TABLE.format(name="orders", columns=columns),
-        }
+@pytest.fixture(scope="module")
+def lake(make_lake: MakeShop) -> Referring:
+    shop = make_lake(FILES)
+    shop.land_rows("copies", 1, *map(",".join, COPIES))
+    shop.land_rows("customers", 1, *map(",".join, CUSTOMERS))
+    shop.land_rows("orders", 1, *map(",".join, ORDERS))
+    return Referring(shop, shop.run("bronze.orders", "silver.counted"), shop.must_run())
+
+
+def problem_of(shop: Harness, text: str) -> Problem:
+    """Why a rule of ``silver.orders`` cannot be measured, as a batch would say: see the rule of ``counted``."""
+    rows = shop.frame("silver.orders")
+    subject = Subject(
+        rows, tuple(rows.columns), len(ORDERS), References(shop.load()[0], rows, len(ORDERS), "referring")
     )
-    shop.land("landing/copies/1.csv", csv("id,customer,price", COPIES))
-    shop.land("landing/customers/1.csv", csv("name,city", CUSTOMERS))
-    (shop.root / "landing/orders").mkdir(parents=True)
-    shop.must_run()
-    return shop
+    (rule,) = parse_rules(f"Rules = [\n {text} ]", Place("t.yaml", 1))
+    with pytest.raises(QualityError) as raised:
+        Measurements(subject, NOW.timestamp()).take([(rule, tuple(measured(rule, NOW).values()))])
+    (problem,) = raised.value.problems
+    assert str(problem.place) == "t.yaml:2"
+    return problem
 
 
-def test_references_are_measured_as_python_does(make_shop: MakeShop) -> None:
-    shop = shop_with(make_shop, "Rules = [ " + ",\n    ".join(RULES) + " ]")
-    shop.land("landing/orders/1.csv", csv("id,customer,price", ORDERS))
-    shop.must_run()
-    assert {text: gate.metric for text, gate in shop.record("silver.orders").gates.items()} == RULES
-
-
-def test_rows_and_what_they_refer_to_arrive_in_one_run(make_shop: MakeShop) -> None:
-    """The table that a rule names is refreshed first: alone the rule would see it as it was."""
-    rule = 'Rules = [ ReferentialIntegrity "customer" "silver.people.name" = 1 ]'
-    shop = shop_with(make_shop, rule)
-    shop.define({"silver.people": "SELECT name FROM bronze.customers"})
-    known = ORDERS[:3]
-    shop.land("landing/orders/1.csv", csv("id,customer,price", known))
-    assert set(shop.must_run().published) == {"bronze.orders", "silver.people", "silver.orders"}
-    shop.land("landing/customers/2.csv", csv("name,city", [("d", "Moss")]))
-    shop.land("landing/orders/2.csv", csv("id,customer,price", [("9", "d", "1")]))
-    shop.must_run()
-    assert shop.count("silver.orders") == len(known) + 1
-    shop.land("landing/orders/3.csv", csv("id,customer,price", [("10", "e", "1")]))
-    assert [problem.code for problem in shop.run().problems] == ["LS805"]
-
-
-def test_a_rule_that_names_a_table_without_rows_says_so(make_shop: MakeShop) -> None:
-    shop = shop_with(make_shop, 'Rules = [ RowCountMatch "silver.people" > 0 ]')
-    shop.define({"silver.people": "SELECT name FROM bronze.customers"})
-    shop.land("landing/orders/1.csv", csv("id,customer,price", ORDERS))
-    result = shop.run("bronze.orders", "silver.orders")
-    assert [(problem.code, problem.hint) for problem in result.problems] == [
-        ("LS802", "refresh it first: lakesmith run silver.people")
-    ]
-    shop.must_run()
-    assert shop.count("silver.orders") == len(ORDERS)
-
-
-def test_keys_of_other_types_are_compared_as_they_are_or_refused(make_shop: MakeShop) -> None:
-    shop = shop_with(make_shop, "Rules = [ RowCount > 0 ]")
-    shop.land("landing/orders/1.csv", csv("id,customer,price", ORDERS))
-    shop.define({"silver.odd": ODD})
-    shop.must_run()
-    measured = {
-        'ReferentialIntegrity "id" "bronze.customers.name" >= 0': 0.0,
-        'ReferentialIntegrity "id" "silver.odd.text" >= 0': 2 / 5,
-        'ReferentialIntegrity "customer" "silver.odd.number" >= 0': 0.0,
-        'DatasetMatch "silver.odd" "id->text" "id->text" >= 0': 2 / 5,
-        'AggregateMatch "sum(customer)" "sum(price)" != 0': None,
+def test_references_are_measured_as_python_does(lake: Referring) -> None:
+    gates = lake.first.published["silver.orders"].gates
+    assert {text: (gate.metric, gate.outcome) for text, gate in gates.items() if text not in OTHER_TYPES} == {
+        text: (metric, "passed") for text, metric in RULES.items()
     }
-    for rule, expected in measured.items():
-        shop.write({"tables/silver/orders.yaml": f"on_failed_rule: warn\nrules: |\n  Rules = [ {rule} ]\n"})
-        shop.must_run(full=["silver.orders"])
-        assert shop.record("silver.orders").gates[rule][1] == expected, rule
-    unfit = 'ReferentialIntegrity "id" "silver.odd.list" = 1'
-    shop.write({"tables/silver/orders.yaml": f"rules: |\n  Rules = [ {unfit} ]\n"})
-    assert [problem.code for problem in shop.run(full=["silver.orders"]).problems] == ["LS802"]
 
 
-def test_a_query_of_a_rule_writes_nothing(make_shop: MakeShop) -> None:
-    shop = shop_with(make_shop, "Rules = [ RowCount > 0 ]")
-    shop.land("landing/orders/1.csv", csv("id,customer,price", ORDERS))
-    before = shop.head("bronze.copies").snapshot_id
+def test_keys_of_other_types_are_compared_as_they_are_or_refused(lake: Referring) -> None:
+    gates = lake.first.published["silver.orders"].gates
+    assert {text: gates[text].metric for text in OTHER_TYPES} == OTHER_TYPES
+    assert problem_of(lake.shop, 'ReferentialIntegrity "id" "silver.odd.list" = 1').code == "LS802"
+
+
+def test_rows_and_what_they_refer_to_arrive_in_one_run(lake: Referring) -> None:
+    """The table that a rule names is refreshed first: alone the rule would see it as it was."""
+    shop, order = lake.shop, list(lake.first.published)
+    assert order.index("silver.people") < order.index("silver.known")
+    known = shop.count("silver.known")
+    assert known == sum(customer in ("a", "b") for _, customer, _ in ORDERS)
+    tables = ("bronze.customers", "bronze.orders", "silver.people", "silver.known")
+    shop.land_rows("customers", 2, "d,Moss")
+    shop.take_rows("orders", 2, "9,d,1", run=tables)
+    assert shop.count("silver.known") == known + 1
+    shop.land_rows("orders", 3, "10,e,1")
+    assert [problem.code for problem in shop.run(*tables).problems] == ["LS805"]
+
+
+def test_a_rule_that_names_a_table_without_rows_says_so(lake: Referring) -> None:
+    (problem,) = lake.early.problems
+    assert (lake.early.code, problem.code, str(problem.place)) == (3, "LS802", "tables/silver/counted.yaml:2")
+    assert problem.hint == "refresh it first: lakesmith run silver.people"
+    assert lake.first.published["silver.counted"].account.inserted == len(ORDERS)
+
+
+def test_a_query_of_a_rule_writes_nothing(lake: Referring) -> None:
+    before = lake.shop.head("bronze.copies").snapshot_id
     for query in (
         "DROP TABLE bronze.copies",
         "DELETE FROM bronze.copies",
@@ -122,22 +138,18 @@ def test_a_query_of_a_rule_writes_nothing(make_shop: MakeShop) -> None:
         "SELECT reflect('java.lang.System', 'exit', 0) FROM primary",
         "SELECT count(*) FROM text.`/etc/hostname`",
     ):
-        shop.write({"tables/silver/orders.yaml": f'rules: |\n  Rules = [ CustomSql "{query}" > 0 ]\n'})
-        result = shop.run()
-        assert (result.code, [problem.code for problem in result.problems]) == (3, ["LS802"]), query
-    assert shop.head("bronze.copies").snapshot_id == before and shop.count("bronze.copies") == len(COPIES)
+        assert problem_of(lake.shop, f'CustomSql "{query}" > 0').code == "LS802", query
+    assert lake.shop.head("bronze.copies").snapshot_id == before
+    assert lake.shop.count("bronze.copies") == len(COPIES)
 
 
-def test_a_column_that_the_other_table_lacks_is_said(make_shop: MakeShop) -> None:
+def test_a_column_that_the_other_table_lacks_is_said(lake: Referring) -> None:
     """DatasetMatch compares all columns if none is named."""
-    shop = shop_with(make_shop, 'Rules = [ DatasetMatch "silver.people" "customer->name" >= 0 ]')
-    shop.define({"silver.people": "SELECT name FROM bronze.customers"})
-    shop.land("landing/orders/1.csv", csv("id,customer,price", ORDERS))
-    (problem,) = shop.run().problems
+    problem = problem_of(lake.shop, 'DatasetMatch "silver.people" "customer->name" >= 0')
     assert (problem.code, "names the column 'id', which is not there" in problem.what) == ("LS802", True)
 
 
-def test_what_a_rule_names_and_is_not_there_is_said(make_shop: MakeShop) -> None:
+def test_what_a_rule_names_and_is_not_there_is_said(lake: Referring) -> None:
     wrong = {
         'RowCountMatch "bronze.copy" = 1': "names the table 'bronze.copy'",
         'ReferentialIntegrity "id" "bronze.copies.{idd}" = 1': "names the column 'idd'",
@@ -148,11 +160,6 @@ def test_what_a_rule_names_and_is_not_there_is_said(make_shop: MakeShop) -> None
         'CustomSql "SELECT current_date()" = 1': "cannot be read: its query gives '2",
         'CustomSql "SELECT count(*) FROM silver.peple" = 1': "there is no table 'silver.peple'",
     }
-    shop = shop_with(make_shop, "Rules = [ RowCount > 0 ]")
-    shop.land("landing/orders/1.csv", csv("id,customer,price", ORDERS))
-    for rule, said in wrong.items():
-        shop.write({"tables/silver/orders.yaml": f"rules: |\n  Rules = [ {rule} ]\n"})
-        result = shop.run()
-        assert (result.code, [problem.code for problem in result.problems]) == (3, ["LS802"]), rule
-        assert said in result.problems[0].what
-        assert result.problems[0].place is not None and result.problems[0].place.line == 2
+    for text, said in wrong.items():
+        problem = problem_of(lake.shop, text)
+        assert (problem.code, said in problem.what) == ("LS802", True), text

@@ -48,8 +48,8 @@ MEASURED = {
 }
 
 
-def test_rules_measure_columns_of_any_name(spark: SparkSession) -> None:
-    rows = spark.createDataFrame(
+def test_rules_measure_columns_of_any_name(interpreted: SparkSession) -> None:
+    rows = interpreted.createDataFrame(
         [(value,) * len(NAMES) for value in VALUES], ", ".join(f"`{name}` bigint" for name in NAMES)
     )
     expected = {
