@@ -58,7 +58,8 @@ FILES = {
     "tables/silver/counted.yaml": 'rules: |\n  Rules = [ RowCountMatch "silver.people" > 0 ]\n',
     # Comes before silver.people by its name.
     "tables/silver/known.sql": f"{QUERY} WHERE customer IN ('a', 'b', 'd', 'e')",
-    "tables/silver/known.yaml": 'rules: |\n  Rules = [ ReferentialIntegrity "customer" "silver.people.name" = 1 ]\n',
+    "tables/silver/known.yaml": "rules: |\n"
+    '  Rules = [ ReferentialIntegrity "customer" "silver.people.name" = 1 ]\n',
 }
 
 
@@ -81,7 +82,7 @@ def lake(make_lake: MakeShop) -> Referring:
 
 
 def problem_of(shop: Harness, text: str) -> Problem:
-    """Why a rule of ``silver.orders`` cannot be measured, as a batch would say: see the rule of ``counted``."""
+    """Why a rule of ``silver.orders`` cannot be measured, as a batch says: see the rule of ``counted``."""
     rows = shop.frame("silver.orders")
     subject = Subject(
         rows, tuple(rows.columns), len(ORDERS), References(shop.load()[0], rows, len(ORDERS), "referring")
