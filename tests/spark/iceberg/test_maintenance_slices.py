@@ -40,7 +40,7 @@ FILES = {
 TABLES = (
     "bronze.sales", "bronze.products", "silver.products", "silver.enriched", "silver.newest", "gold.by_name",
 )  # fmt: skip
-LOOKUP_CHANGES = {0: "1,pen,1\n2,ink,1\n", 1: "1,quill,2\n"}
+LOOKUP_CHANGES = {0: "1,pen,1\n2,ink,1\n", 3: "1,quill,2\n"}
 
 
 def land(shop: Harness, batch: int) -> None:
@@ -55,40 +55,41 @@ def land(shop: Harness, batch: int) -> None:
 def expected(batches: int) -> list[tuple[int, str]]:
     rows = []
     for batch in range(batches):
-        rows += [(2 * batch, "pen" if batch < 1 else "quill"), (2 * batch + 1, "ink")]
+        rows += [(2 * batch, "pen" if batch < 3 else "quill"), (2 * batch + 1, "ink")]
     return rows
 
 
+@pytest.mark.in_turn
 def test_a_day_of_small_batches(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit, value in {
         "NEWEST_POINTS_KEPT": 2,
         "PAST_KEPT": (),
         "COMPACTED_FILES_KEPT_SECONDS": 0,
-        "FRESH_FILES": 3,
+        "FRESH_FILES": 4,
     }.items():
         monkeypatch.setattr(limits, limit, value)
     shop = make_shop(FILES)
     monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: shop.handle)
-    for batch in range(3):
+    for batch in range(5):
         land(shop, batch)
         shop.must_run()
 
     lake = lakesmith.open(shop.root)
     done = {name: lake.maintain_slice(name) for name in TABLES}
 
-    assert (done["bronze.sales"].files, done["bronze.sales"].into) == (3, 1)
-    assert (done["silver.enriched"].files, done["silver.enriched"].into) == (3, 1)
-    assert done["gold.by_name"].files == 0 and done["gold.by_name"].snapshots > 3
-    assert done["bronze.sales"].snapshots > 3
+    assert (done["bronze.sales"].files, done["bronze.sales"].into) == (5, 1)
+    assert (done["silver.enriched"].files, done["silver.enriched"].into) == (5, 1)
+    assert done["gold.by_name"].files == 0 and done["gold.by_name"].snapshots > 5
+    assert done["bronze.sales"].snapshots > 5
     assert lake.maintain_slice("bronze.products") == Slice()
 
     # Consumers still read only what is new.
-    land(shop, 3)
+    land(shop, 5)
     ran = shop.must_run()
     kinds = {name: report.kind for name, report in ran.published.items()}
     assert (kinds["silver.enriched"], kinds["silver.newest"]) == ("append", "upsert")
     assert lake.maintain_slice("silver.enriched").snapshots > 0
-    require_right(shop, 4)
+    require_right(shop, 6)
 
 
 def require_right(shop: Harness, batches: int) -> None:

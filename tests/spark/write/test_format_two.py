@@ -1,15 +1,10 @@
-"""Tables of format version 2: other engines read the same, and every count is as in a version 3 twin.
+"""Tables of format version 2: other engines read the same, and every count is as in a version 3 twin."""
 
-Two lakes get the same files. Beside what both have, that of version 2 has tables which other cases change.
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import pytest
-from harness import Harness, MakeShop, RunResult, refresh_by_keys
+from harness import Harness
 from out_of_quarantine import replay
 from read_elsewhere import by_duckdb, by_pyiceberg
 
@@ -22,7 +17,6 @@ from lakesmith.execute.decide import Decider
 from lakesmith.execute.lake import Lake
 from lakesmith.execute.locking import Turns
 from lakesmith.execute.status import statuses
-from lakesmith.execute.verify import Verdict
 from lakesmith.plan.steps import BadRows
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.batch.sidecar import SidecarKind
@@ -30,6 +24,9 @@ from lakesmith.spark.iceberg.commits import JavaTables
 from lakesmith.spark.iceberg.deletes import deleted_rows
 from lakesmith.spark.maintenance.maintainer import Maintainer
 from lakesmith.spark.maintenance.tasks import maintain_slice
+from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = [pytest.mark.in_turn, pytest.mark.usefixtures("by_keys")]
 
 PROJECT = "name: shop\ntargets: {{local: {{}}}}\ndefaults: {{format_version: {version}}}\n"
 FILES = {
@@ -64,99 +61,131 @@ TABLES = (
     "bronze.people", "silver.people", "silver.past", "silver.names", "gold.cities", "gold.first",
     "gold.whole",
 )  # fmt: skip
-
-
-def _dedented(name: str) -> str:
-    return dedent(FILES[name]).removeprefix("\n")
-
-
-STAYS_TWO = f"{_dedented('tables/silver/people.yaml')}format_version: 2\n"
-BESIDE = {
-    "tables/bronze/short.yaml": f"{_dedented('tables/bronze/people.yaml')}format_version: 2\n".replace(
-        "landing/people/", "in/"
-    ),
-    "tables/silver/short.yaml": "from: bronze.short\nkey: [id]\nformat_version: 2\n",
-    "tables/silver/merged.yaml": STAYS_TWO,
-    "tables/silver/compacted.yaml": STAYS_TWO,
-    "tables/gold/merged.yaml": "from: silver.merged\n",
-    "tables/gold/compacted.yaml": "from: silver.compacted\n",
-}
 HEADER = "id,at,op,city,name\n"
 KINDS = {"files", "append", "upsert", "sums", "keys", "full"}
-FIRST = "".join(f"{number},1,I,{'Oslo' if number % 2 else 'Rome'},n{number}\n" for number in range(40))
+
+
+def _shop(root: Path, session: SessionHandle, version: int) -> Harness:
+    return Harness(root, session, {"lakesmith.yaml": PROJECT.format(version=version), **FILES})
+
+
+def _land_first(shop: Harness) -> None:
+    rows = "".join(f"{number},1,I,{'Oslo' if number % 2 else 'Rome'},n{number}\n" for number in range(40))
+    shop.land("landing/people/0.csv", HEADER + rows)
+
+
 CHANGES = (
     "1,2,U,Oslo,one\n2,2,U,Oslo,moved\n3,2,D,,\n99,1,I,Rome,new\n98,1,I,Rome,much too long a name\n"
     "97,1,I,Rome,bad\n",
-    "5,3,D,,\n1,3,U,Rome,uno\n2,1,U,Rome,late\n97,2,U,Rome,good\n3,1,I,Oslo,buried\n"
+    "5,3,D,,\n1,3,U,Rome,uno\n2,1,U,Rome,late\n97,2,U,Rome,good\n3,1,I,Oslo,buried\n",
     "7,9,D,,\n9,9,D,,\n11,2,U,Oslo,bad\n99,2,D,,\n",
-    "17,2,U,Rome,moved\n19,9,D,,\n1,4,U,Oslo,eins\n97,1,I,Rome,late\n",
 )
-WITH_DELETES = ("silver.people", "silver.past", "gold.cities")
-QUARANTINE = str(sidecar_of(TableName.parse("silver.people"), SidecarKind.QUARANTINE))
-Rows = list[tuple[Any, ...]]
 
 
-@dataclass
-class Twins:
-    """``accounts``: by version and table those of each batch. ``rows``: by reader and table.
+def _go_on(shop: Harness, changes: tuple[str, ...] = CHANGES) -> tuple[dict[str, list[Account]], set[str]]:
+    """The accounts of each table's batches, and the strategies that there were."""
+    _land_first(shop)
+    accounts: dict[str, list[Account]] = {table: [] for table in TABLES}
+    kinds: set[str] = set()
+    for number in range(len(changes) + 1):
+        if number:
+            shop.land(f"landing/people/{number}.csv", HEADER + changes[number - 1])
+        for table, record in shop.must_run().published.items():
+            accounts[table].append(record.account)
+            kinds.add(record.kind)
+    return accounts, kinds
 
-    ``before``, ``live``, ``shown``: rows of ``silver.compacted``, and how many were counted once it was.
-    """
 
-    two: Harness
-    three: Harness
-    accounts: dict[int, dict[str, list[Account]]] = field(default_factory=lambda: {2: {}, 3: {}})
-    kinds: set[str] = field(default_factory=set)
-    rows: dict[str, dict[str, Rows]] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    versions: dict[str, tuple[int, int]] = field(default_factory=dict)
-    verified: dict[str, Verdict] = field(default_factory=dict)
-    position_files: dict[str, Rows] = field(default_factory=dict)
-    position_deletes: dict[str, int] = field(default_factory=dict)
-    before: int = 0
-    live: int | None = None
-    shown: int | None = None
+def test_every_strategy_makes_the_rows_and_the_accounts_of_version_3(
+    tmp_path: Path, session: SessionHandle
+) -> None:
+    two, three = (
+        _shop(tmp_path / name / "shop", session, version) for name, version in (("two", 2), ("three", 3))
+    )
+    of_two, kinds = _go_on(two)
+    of_three, _ = _go_on(three)
+    assert kinds == KINDS
+    assert of_two == of_three
+    for table in TABLES:
+        assert (two.state(table).format_version, three.state(table).format_version) == (2, 3)
+        assert two.rows(table) == three.rows(table) == by_pyiceberg(two, table) == by_duckdb(two, table)
+        assert two.count(table) == len(two.rows(table))
+    for table in ("silver.people", "silver.past", "gold.cities"):
+        _has_one_file_of_positions_a_data_file(two, table)
+    quarantine = sidecar_of(TableName.parse("silver.people"), SidecarKind.QUARANTINE)
+    assert two.state(str(quarantine)).format_version == 2
+    bad = two.rows(str(quarantine), "row")
+    assert bad == by_duckdb(two, str(quarantine), "row") == by_pyiceberg(two, str(quarantine), "row") != []
+    two.must_verify(*TABLES[1:])
+    rebuilt = {table: two.rows(table) for table in TABLES}
+    two.must_run(full=TABLES[1:])
+    assert {table: two.rows(table) for table in TABLES} == rebuilt
 
-    def batch(self, number: int, rows: str) -> None:
-        """A batch of all tables of both. That of ``silver.merged`` is too large for the driver."""
-        for version, shop in ((2, self.two), (3, self.three)):
-            shop.land(f"landing/people/{number}.csv", HEADER + rows)
-            runs = [shop.must_run(*TABLES, *(["silver.compacted"] if version == 2 else []))]
-            if version == 2:
-                with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 0)
-                    runs.append(shop.must_run("silver.merged"))
-            for table, record in (each for run in runs for each in run.published.items()):
-                self.accounts[version].setdefault(table, []).append(record.account)
-                self.kinds |= {record.kind} if version == 2 else set()
 
-    def look(self) -> None:
-        two, three = self.two, self.three
-        readers = {"two": two.rows, "three": three.rows}
-        self.rows = {name: {table: rows(table) for table in TABLES} for name, rows in readers.items()}
-        self.rows["two"]["silver.merged"] = two.rows("silver.merged")
-        self.rows["pyiceberg"] = {table: by_pyiceberg(two, table) for table in TABLES}
-        self.rows["duckdb"] = {table: by_duckdb(two, table) for table in (*TABLES, "silver.merged")}
-        self.rows["two"][QUARANTINE] = two.rows(QUARANTINE, "row")
-        self.rows["pyiceberg"][QUARANTINE] = by_pyiceberg(two, QUARANTINE, "row")
-        self.rows["duckdb"][QUARANTINE] = by_duckdb(two, QUARANTINE, "row")
-        self.counts = {table: two.count(table) for table in TABLES}
-        tables = {table: table for table in TABLES} | {QUARANTINE: "silver.people"}
-        self.versions = {
-            table: (two.state(table).format_version, three.state(twin).format_version)
-            for table, twin in tables.items()
-        }
-        self.verified = {table: each.verdict for table, each in two.verify(*TABLES[1:]).items()}
-        for table in WITH_DELETES:
-            found = two.spark.sql(
-                f"SELECT file_format, lower_bounds[2147483546], record_count FROM lake.{table}.delete_files"
-            )
-            self.position_files[table] = [tuple(row) for row in found.collect()]
-            self.position_deletes[table] = _positions(two, table)
+def _has_one_file_of_positions_a_data_file(shop: Harness, table: str) -> None:
+    found = shop.spark.sql(
+        f"SELECT file_format, lower_bounds[2147483546], record_count FROM lake.{table}.delete_files"
+    ).collect()
+    assert found
+    assert {row[0] for row in found} == {"PARQUET"}
+    assert len({bytes(row[1]) for row in found}) == len(found)
+    head = shop.head(table)
+    assert sum(row[2] for row in found) == head.count("total-position-deletes")
+
+
+def test_what_is_too_much_for_the_driver_is_merged_to_the_same_rows(
+    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = (_shop(tmp_path / name / "shop", session, 2) for name in ("one", "other"))
+    accounts, _ = _go_on(one)
+    monkeypatch.setattr(limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 0)
+    merged, _ = _go_on(other)
+    assert other.rows("silver.people") == one.rows("silver.people") == by_duckdb(other, "silver.people")
+    assert merged["silver.people"] == accounts["silver.people"]
+
+
+def test_a_data_file_that_goes_as_a_whole_takes_its_deletes_along(
+    tmp_path: Path, session: SessionHandle
+) -> None:
+    """Iceberg leaves them behind, and goes on counting them. Of so short a path its statistics know all."""
+    shop = _shop(tmp_path / "shop", session, 2)
+    shop.write(
+        {"tables/bronze/people.yaml": FILES["tables/bronze/people.yaml"].replace("landing/people/", "in/")}
+    )
+    shop.take("in/0.csv", HEADER + "1,1,I,Oslo,a\n2,1,I,Oslo,b\n3,1,I,Oslo,c\n")
+    shop.spark.sql("DELETE FROM lake.bronze.people WHERE id = 2")
+    assert _positions(shop, "bronze.people") == 1
+    account = shop.take("in/0.csv", HEADER + "4,1,I,Oslo,d\n").published["bronze.people"].account
+    assert (account.rows_before, account.deleted, account.inserted, account.rows_after) == (2, 2, 1, 1)
+    assert _positions(shop, "bronze.people") == 0
+    assert shop.count("bronze.people") == 1
 
 
 def _positions(shop: Harness, table: str) -> int:
-    return shop.head(table).count("total-position-deletes")
+    head = shop.head(table)
+    return head.count("total-position-deletes")
+
+
+def test_deletes_that_a_compaction_of_another_tool_left_are_not_counted(
+    tmp_path: Path, session: SessionHandle
+) -> None:
+    shop = _shop(tmp_path / "shop", session, 2)
+    _go_on(shop, CHANGES[:2])
+    rows = len(shop.rows("silver.people"))
+    shop.spark.sql(
+        "CALL lake.system.rewrite_data_files(table => 'silver.people', where => 'city = \"Oslo\"',"
+        " options => map('rewrite-all', 'true'))"
+    ).collect()
+    head = shop.head("silver.people")
+    assert live_rows(head) < rows  # type: ignore[operator]
+    assert _shown_rows(shop, "silver.people") == rows
+    published = shop.take("landing/people/3.csv", HEADER + CHANGES[2]).published
+    assert published["silver.people"].kind == "upsert"
+    assert published["silver.people"].account.rows_before == rows
+    assert _shown_rows(shop, "silver.people") == len(shop.rows("silver.people"))
+    # The input of a full refresh is counted so, too: rows read are rows placed.
+    shop.write({"tables/gold/copy.yaml": "from: silver.people\n"})
+    assert shop.must_run("gold.copy").published["gold.copy"].account.read == len(shop.rows("silver.people"))
 
 
 def _shown_rows(shop: Harness, table: str) -> int | None:
@@ -165,174 +194,70 @@ def _shown_rows(shop: Harness, table: str) -> int | None:
     return status.rows
 
 
-@pytest.fixture(scope="module")
-def by_keys_here() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        refresh_by_keys(patch)
-        yield
-
-
-@pytest.fixture(scope="module")
-def twins(make_lake: MakeShop, by_keys_here: None) -> Twins:
-    files = {version: {"lakesmith.yaml": PROJECT.format(version=version), **FILES} for version in (2, 3)}
-    twins = Twins(make_lake({**files[2], **BESIDE}), make_lake(files[3]))
-    twins.batch(0, FIRST)
-    twins.batch(1, CHANGES[0])
-    _compact_as_another(twins)
-    twins.batch(2, CHANGES[1])
-    twins.look()
-    return twins
-
-
-def _compact_as_another(twins: Twins) -> None:
-    shop, table = twins.two, "silver.compacted"
-    twins.before = len(shop.rows(table))
-    shop.spark.sql(
-        f"CALL lake.system.rewrite_data_files(table => '{table}', where => 'city = \"Oslo\"',"
-        " options => map('rewrite-all', 'true'))"
-    ).collect()
-    twins.live, twins.shown = live_rows(shop.head(table)), _shown_rows(shop, table)
-
-
-def test_every_strategy_makes_the_rows_and_the_accounts_of_version_3(twins: Twins) -> None:
-    assert twins.kinds == KINDS
-    for table in TABLES:
-        assert twins.accounts[2][table] == twins.accounts[3][table], table
-        rows = twins.rows["two"][table]
-        assert [twins.rows[reader][table] for reader in ("three", "pyiceberg", "duckdb")] == [rows] * 3
-        assert twins.counts[table] == len(rows)
-    assert twins.versions == {**dict.fromkeys(TABLES, (2, 3)), QUARANTINE: (2, 3)}
-    for table, files in twins.position_files.items():
-        _are_one_file_of_positions_a_data_file(files, twins.position_deletes[table])
-    bad = twins.rows["two"][QUARANTINE]
-    assert bad == twins.rows["duckdb"][QUARANTINE] == twins.rows["pyiceberg"][QUARANTINE] != []
-    assert twins.verified == dict.fromkeys(TABLES[1:], Verdict.SAME)
-
-
-def _are_one_file_of_positions_a_data_file(files: Rows, positions: int) -> None:
-    assert files
-    assert {row[0] for row in files} == {"PARQUET"}
-    assert len({bytes(row[1]) for row in files}) == len(files)
-    assert sum(row[2] for row in files) == positions
-
-
-def test_what_is_too_much_for_the_driver_is_merged_to_the_same_rows(twins: Twins) -> None:
-    merged = twins.rows["two"]["silver.merged"]
-    assert merged == twins.rows["two"]["silver.people"] == twins.rows["duckdb"]["silver.merged"]
-    assert twins.accounts[2]["silver.merged"] == twins.accounts[2]["silver.people"]
-
-
-def test_a_data_file_that_goes_as_a_whole_takes_its_deletes_along(twins: Twins) -> None:
-    """Iceberg leaves them behind, and goes on counting them. Of so short a path its statistics know all."""
-    shop = twins.two
-    shop.take("in/0.csv", HEADER + "1,1,I,Oslo,a\n2,1,I,Oslo,b\n3,1,I,Oslo,c\n", "bronze.short")
-    shop.spark.sql("DELETE FROM lake.bronze.short WHERE id = 2")
-    assert _positions(shop, "bronze.short") == 1
-    taken = shop.take("in/0.csv", HEADER + "4,1,I,Oslo,d\n", "bronze.short")
-    account = taken.published["bronze.short"].account
-    assert (account.rows_before, account.deleted, account.inserted, account.rows_after) == (2, 2, 1, 1)
-    assert _positions(shop, "bronze.short") == 0
-    assert shop.count("bronze.short") == 1
-
-
-def test_deletes_that_a_compaction_of_another_tool_left_are_not_counted(twins: Twins) -> None:
-    shop, table = twins.two, "silver.compacted"
-    assert twins.live is not None
-    assert twins.live < twins.before == twins.shown
-    account = twins.accounts[2][table][-1]
-    assert (account.rows_before, account) == (twins.before, twins.accounts[2]["silver.people"][-1])
-    rows = twins.rows["two"]["silver.people"]
-    assert shop.rows(table) == rows
-    assert _shown_rows(shop, table) == len(rows)
-    # The input of a full refresh is counted so, too: rows read are rows placed.
-    assert shop.must_run("gold.compacted").published["gold.compacted"].account.read == len(rows)
-    shop.must_run(table, full=[table])
-    assert (shop.rows(table), shop.count(table), _positions(shop, table)) == (rows, len(rows), 0)
-
-
-def test_maintenance_leaves_no_deletes_behind(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop, name = twins.two, TableName.parse("silver.merged")
-    shop.must_run("gold.merged")
+def test_maintenance_leaves_no_deletes_behind(
+    tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = _shop(tmp_path / "shop", session, 2)
+    _go_on(shop)
+    rows = shop.rows("silver.people")
     monkeypatch.setattr(limits, "FRESH_FILES", 2)
-    assert _positions(shop, "silver.merged") > 0
     maintainer = Maintainer(shop.handle, shop.lake(), Turns(shop.lake(), "maintain"))
-    assert maintain_slice(maintainer, name).files > 1
-    table = JavaTables(shop.spark).load(name)
-    head = shop.head("silver.merged")
+    assert maintain_slice(maintainer, TableName.parse("silver.people")).files > 1
+    table = JavaTables(shop.spark).load(TableName.parse("silver.people"))
+    head = shop.head("silver.people")
     assert deleted_rows(shop.spark, table, head.snapshot_id) == head.count("total-position-deletes")
-    rows = twins.rows["two"]["silver.merged"]
-    assert shop.rows("silver.merged") == rows == by_duckdb(shop, "silver.merged")
-    assert shop.count("silver.merged") == len(rows)
-    assert {record.kind for record in shop.must_run("gold.merged").published.values()} == {"advance"}
+    assert shop.rows("silver.people") == rows == by_duckdb(shop, "silver.people")
+    assert shop.count("silver.people") == len(rows)
+    assert {record.kind for record in shop.must_run().published.values()} == {"advance"}
 
 
-def test_bad_rows_come_back_from_quarantine(twins: Twins) -> None:
-    shop = twins.two
-    rows = "1,1,I,Oslo,Ann\n6,2,U,Oslo,much too long\n7,2,U,Oslo,much too long as well\n"
-    shop.take("in/1.csv", HEADER + rows, "*.short")
-    assert len(shop.quarantine("bronze.short")) == 2
-    rule = BESIDE["tables/bronze/short.yaml"].replace("< 9", "< 14")
-    shop.write({"tables/bronze/short.yaml": rule})
-    account = replay(shop, BadRows(reason="name"), "bronze.short").published["bronze.short"].account
+def test_bad_rows_come_back_from_quarantine(tmp_path: Path, session: SessionHandle) -> None:
+    shop = _shop(tmp_path / "shop", session, 2)
+    _go_on(shop, ("1,2,U,Oslo,much too long\n2,2,U,Oslo,much too long as well\n",))
+    assert len(shop.quarantine("bronze.people")) == 2
+    files = FILES["tables/bronze/people.yaml"].replace("< 9", "< 14")
+    shop.write({"tables/bronze/people.yaml": files})
+    account = replay(shop, BadRows(reason="name"), "bronze.people").published["bronze.people"].account
     assert (account.read, account.inserted, account.quarantined) == (2, 1, 1)
-    assert [row["raw"] is None for row in shop.quarantine("bronze.short")] == [True]
-    shop.must_run("silver.short")
-    assert ("much too long",) in shop.rows("silver.short", "name")
+    assert [row["raw"] is None for row in shop.quarantine("bronze.people")] == [True]
+    shop.must_run()
+    assert ("much too long",) in shop.rows("silver.people", "name")
 
 
-@dataclass(frozen=True)
-class Upgraded:
-    """Both lakes after the batch that took the first to version 3; then a batch of ``silver.people``."""
-
-    notes: tuple[str, ...]
-    run: RunResult
-    accounts: dict[str, Account]
-    rows: dict[str, list[Rows]]
-    versions: dict[str, int]
-    last: RunResult
-
-
-@pytest.fixture(scope="module")
-def upgraded(twins: Twins) -> Upgraded:
-    two, three = twins.two, twins.three
-    two.write({"lakesmith.yaml": PROJECT.format(version=3)})
-    decided = Decider(two.load()[1], two.lake()).decide(TableName.parse("silver.people"))
-    runs = []
-    for shop in (two, three):
-        shop.land("landing/people/3.csv", HEADER + CHANGES[2])
-        runs.append(shop.must_run(*TABLES))
-    rows = {table: [two.rows(table), three.rows(table), by_pyiceberg(two, table)] for table in TABLES}
-    versions = {table: two.state(table).format_version for table in TABLES}
-    two.land("landing/people/4.csv", HEADER + "13,5,U,Oslo,last\n15,5,D,,\n")
-    last = two.must_run("bronze.people", "silver.people")
-    accounts = {table: record.account for table, record in runs[1].published.items()}
-    return Upgraded(decided.notes, runs[0], accounts, rows, versions, last)  # type: ignore[union-attr]
-
-
-def test_a_table_is_taken_to_version_3_by_its_next_batch(upgraded: Upgraded, twins: Twins) -> None:
-    (note,) = upgraded.notes
+def test_a_table_is_taken_to_version_3_by_its_next_batch(tmp_path: Path, session: SessionHandle) -> None:
+    shop = _shop(tmp_path / "shop", session, 2)
+    twin = _shop(tmp_path / "twin" / "shop", session, 3)
+    _go_on(shop, CHANGES[:2])
+    accounts, _ = _go_on(twin)
+    shop.write({"lakesmith.yaml": PROJECT.format(version=3)})
+    project, graph = shop.load()
+    decided = Decider(graph, Lake.open(project)).decide(TableName.parse("silver.people"))
+    (note,) = decided.notes  # type: ignore[union-attr]
     assert note.startswith("with its next batch, format_version 2 becomes 3")
-    published = upgraded.run.published
+    published = shop.take("landing/people/3.csv", HEADER + CHANGES[2]).published
     assert any("format_version 2 becomes 3" in text for text in published["silver.people"].notes)
-    assert {table: record.account for table, record in published.items()} == upgraded.accounts
-    assert set(published) == set(TABLES)
-    assert upgraded.versions == dict.fromkeys(TABLES, 3)
-    for table, (rows, of_twin, by_another) in upgraded.rows.items():
-        assert rows == of_twin == by_another, table
-    account, shop = upgraded.last.published["silver.people"].account, twins.two
+    assert {table: record.account for table, record in published.items()} == {
+        table: accounts[table][-1] for table in published
+    }
+    for table in published:
+        assert shop.state(table).format_version == 3
+        assert shop.rows(table) == twin.rows(table) == by_pyiceberg(shop, table)
+    shop.land("landing/people/4.csv", HEADER + "13,5,U,Oslo,last\n15,5,D,,\n")
+    account = shop.must_run().published["silver.people"].account
     assert (account.updated, account.deleted) == (1, 1)
-    assert account.rows_after == shop.count("silver.people") == len(shop.rows("silver.people"))
+    assert shop.count("silver.people") == len(shop.rows("silver.people"))
     ids = [row[0] for row in shop.frame("silver.people").select("_row_id").collect()]
     assert None not in ids
     assert len(set(ids)) == len(ids)
 
 
 def test_a_table_does_not_go_back_to_version_2_and_is_built_anew_once_it_was_dropped(
-    upgraded: Upgraded, twins: Twins
+    tmp_path: Path, session: SessionHandle
 ) -> None:
-    shop = twins.two
+    shop = _shop(tmp_path / "shop", session, 3)
+    _go_on(shop, CHANGES[:1])
     rows = shop.rows("silver.people")
-    shop.write({"tables/silver/people.yaml": STAYS_TWO})
+    shop.write({"tables/silver/people.yaml": f"{_dedented('tables/silver/people.yaml')}format_version: 2\n"})
     for full in ([], ["silver.people"]):
         result = shop.run("silver.people", full=full)
         assert [problem.code for problem in result.problems] == ["LS516"]
@@ -340,6 +265,10 @@ def test_a_table_does_not_go_back_to_version_2_and_is_built_anew_once_it_was_dro
     assert "lakesmith drop silver.people" in str(problem.hint)
     assert shop.rows("silver.people") == rows
     Lakehouse(shop.root).drop("silver.people").apply()
-    shop.must_run("silver.people")
+    shop.must_run()
     assert shop.state("silver.people").format_version == 2
     assert shop.rows("silver.people") == rows == by_duckdb(shop, "silver.people")
+
+
+def _dedented(name: str) -> str:
+    return dedent(FILES[name]).removeprefix("\n")
