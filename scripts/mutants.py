@@ -58,9 +58,8 @@ _NAMES: Final = {"any": "all", "all": "any", "min": "max", "max": "min"}
 class Mutant:
     file: str
     line: int
-    end: int
     was: str
-    """The source of the lines from ``line`` to ``end``."""
+    """The source of the line."""
     now: str
 
 
@@ -79,7 +78,7 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
             # Offsets of ast are bytes.
             raw = line.encode()
             new = (raw[: node.col_offset] + changed.encode() + raw[node.end_col_offset :]).decode()
-            yield Mutant(str(path.relative_to(ROOT)), node.lineno, node.lineno, line, new)
+            yield Mutant(str(path.relative_to(ROOT)), node.lineno, line, new)
 
 
 def _nodes(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:

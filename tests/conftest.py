@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from py4j.clientserver import FinalizerWorker
+from spent import folder
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.execute import faults
@@ -114,17 +115,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
-                seconds[_part(report.nodeid)] += report.duration
+                seconds[folder(report.nodeid)] += report.duration
     if seconds:
         terminalreporter.section("time of each part")
     for part, spent in sorted(seconds.items(), key=lambda each: -each[1]):
         terminalreporter.write_line(f"{spent:7.0f} s  {part}")
-
-
-def _part(nodeid: str) -> str:
-    """The folder that a test belongs to: ``spark/read``, or ``crash``."""
-    parts = nodeid.split("::")[0].split("/")
-    return "/".join(parts[1:-1][:2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +173,17 @@ def session(lake_paths: LakePaths) -> Iterator[SessionHandle]:
 def spark(session: SessionHandle) -> SparkSession:
     """The one SparkSession of the suite. Tests make their own namespaces in the catalog ``lake``."""
     return session.spark
+
+
+@pytest.fixture(scope="module")
+def interpreted(spark: SparkSession) -> SparkSession:
+    """A session that interprets expressions, as those of projects in tests do."""
+    from harness import INTERPRETED
+
+    session = spark.newSession()
+    for key, value in INTERPRETED.items():
+        session.conf.set(key, value)
+    return session
 
 
 @pytest.fixture(scope="session")

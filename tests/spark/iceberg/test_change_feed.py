@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from equality_delete import equality_writer
-from harness import INTERPRETED
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from soaking import SOAK
@@ -133,12 +132,9 @@ FORMATS = {
 
 
 @pytest.fixture(scope="module")
-def reading(spark: SparkSession) -> SparkSession:
-    session = spark.newSession()
-    for key, value in INTERPRETED.items():
-        session.conf.set(key, value)
-    session.sql("CREATE NAMESPACE IF NOT EXISTS lake.feed")
-    return session
+def reading(interpreted: SparkSession) -> SparkSession:
+    interpreted.sql("CREATE NAMESPACE IF NOT EXISTS lake.feed")
+    return interpreted
 
 
 @pytest.fixture(scope="module", params=FORMATS)
