@@ -13,7 +13,7 @@ from lakesmith.project.formats import FileFormat
 from lakesmith.sources import objects
 from lakesmith.sources.choose import FileChoice, choose_files
 from lakesmith.sources.identity import changed_files, fingerprints, with_fingerprints
-from lakesmith.sources.inspect import count_records, group_by_shape
+from lakesmith.sources.inspect import count_records, group_by_shape, read_shape
 from lakesmith.sources.ledger_view import EMPTY
 from lakesmith.sources.listing import list_files, opened_file
 from lakesmith.sources.model import FileAction, LedgerEntry
@@ -173,19 +173,23 @@ def test_an_object_of_several_parts_is_read_whole(bucket: BucketLanding) -> None
 
 
 def test_a_footer_is_read_without_the_file(bucket: BucketLanding, tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    _put_parquet(bucket, tmp_path)
+    files, source = files_in(bucket), source_of(bucket, format=FileFormat.PARQUET)
+    with bucket.server.asked("a.parquet") as asked:
+        shape = read_shape(opened_file(files[0], source, bucket.root), source)
+        assert count_records(files, source, bucket.root) == 400_000
+    assert shape.columns == ("id", "x")
+    assert files[0].size > 4_000_000
+    assert _bytes_of(asked) < 4 * 64 * 1024
 
-    table = pa.table({"id": list(range(400_000)), "x": [str(n * 7919) for n in range(400_000)]})
-    pq.write_table(table, tmp_path / "a.parquet", compression="none", use_dictionary=False)
-    bucket.put("a.parquet", (tmp_path / "a.parquet").read_bytes())
+
+def test_pages_are_asked_for_once(bucket: BucketLanding, tmp_path: Path) -> None:
+    _put_parquet(bucket, tmp_path)
     files, source = files_in(bucket), source_of(bucket, format=FileFormat.PARQUET)
     with bucket.server.asked("a.parquet") as asked:
         (group,) = group_by_shape(files, source, bucket.root, ORDERS)
-        assert count_records(files, source, bucket.root) == 400_000
     assert group.shape.columns == ("id", "x")
-    assert files[0].size > 4_000_000
-    assert _bytes_of(asked) <= 2 * 64 * 1024
+    assert files[0].size < _bytes_of(asked) <= files[0].size + 6 * 64 * 1024
 
 
 def test_a_header_is_read_without_the_file(bucket: BucketLanding) -> None:
@@ -193,6 +197,15 @@ def test_a_header_is_read_without_the_file(bucket: BucketLanding) -> None:
     with bucket.server.asked("a.csv") as asked:
         group_by_shape(files_in(bucket), source_of(bucket), bucket.root, ORDERS)
     assert _bytes_of(asked) <= 64 * 1024
+
+
+def _put_parquet(bucket: BucketLanding, folder: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"id": list(range(400_000)), "x": [str(n * 7919) for n in range(400_000)]})
+    pq.write_table(table, folder / "a.parquet", compression="none", use_dictionary=False)
+    bucket.put("a.parquet", (folder / "a.parquet").read_bytes())
 
 
 def _bytes_of(asked: list[str]) -> int:
