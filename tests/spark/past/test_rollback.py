@@ -1,10 +1,11 @@
 """Tables rolled back: progress goes back with the rows, and the tables made from them follow."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
 from harness import Harness, MakeShop, fail
+from rewinding import rewinding
 
 from lakesmith.catalog.family import hold_of
 from lakesmith.errors import StateError
@@ -12,8 +13,6 @@ from lakesmith.execute import faults
 from lakesmith.execute.rollback import Prepared, prepare
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.past import release, roll_back
-
-pytestmark = pytest.mark.in_turn("file", of=3)
 
 FILES = {
     "tables/bronze/orders.yaml": """
@@ -32,12 +31,17 @@ BAD = "id,city,amount\n2,Bergen,700\n3,Oslo,900\nx,Oslo,1\n"
 TABLES = ("bronze.orders", "silver.newest", "gold.by_city")
 
 
-@pytest.fixture
-def shop(make_shop: MakeShop) -> Iterator[Harness]:
-    project = make_shop(FILES)
+@pytest.fixture(scope="module")
+def taken(make_lake: MakeShop) -> Callable[[], Harness]:
+    project = make_lake(FILES)
     project.take("landing/orders/1.csv", FIRST)
     project.take("landing/orders/2.csv", BAD)
-    yield project
+    return rewinding(project)
+
+
+@pytest.fixture
+def shop(taken: Callable[[], Harness]) -> Iterator[Harness]:
+    yield taken()
     faults.clear()
 
 
@@ -71,7 +75,6 @@ def test_the_next_run_takes_again_what_was_undone(shop: Harness) -> None:
     shop.must_verify(*TABLES[1:])
 
 
-@pytest.mark.in_turn
 def test_a_bad_file_is_left_out_and_everything_below_is_corrected(shop: Harness) -> None:
     back(shop, "bronze.orders", first_batch(shop, "bronze.orders"))
     (shop.root / "landing/orders/2.csv").unlink()
@@ -110,7 +113,6 @@ def test_tables_below_go_back_with_it_and_forward_again(shop: Harness) -> None:
     shop.must_verify(*TABLES[1:])
 
 
-@pytest.mark.in_turn
 def test_a_table_below_without_a_fitting_batch_is_left_to_the_next_run(shop: Harness) -> None:
     shop.redefine({"tables/gold/new.sql": "SELECT count(*) AS n FROM silver.newest\n"})
     plan = back(shop, "silver.newest", first_batch(shop, "silver.newest"), downstream=True, hold=True)
@@ -119,7 +121,6 @@ def test_a_table_below_without_a_fitting_batch_is_left_to_the_next_run(shop: Har
     assert shop.rows("gold.new") == [(2,)]
 
 
-@pytest.mark.in_turn
 def test_a_rollback_is_undone_by_another(shop: Harness) -> None:
     now = str(shop.state("silver.newest").refs["main"])
     back(shop, "silver.newest", first_batch(shop, "silver.newest"), hold=True)
@@ -145,14 +146,13 @@ def test_the_middle_of_a_batch_is_no_point_to_go_back_to(shop: Harness) -> None:
 
 def test_who_moves_the_table_meanwhile_is_not_undone(shop: Harness) -> None:
     plan = prepared(shop, "bronze.orders", first_batch(shop, "bronze.orders"))
-    shop.take("landing/orders/3.csv", "id,city,amount\n9,Moss,1\n")
+    shop.take("landing/orders/3.csv", "id,city,amount\n9,Moss,1\n", "bronze.orders")
     with pytest.raises(StateError) as refused:
         roll_back(shop.handle, shop.lake(), plan.rollback, hold=False)
     assert refused.value.problems[0].code == "LS511"
     assert len(shop.rows("bronze.orders")) == 5
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize("point", ["before-swap", "after-publish"])
 @pytest.mark.parametrize("table", TABLES)
 def test_one_that_dies_half_way_is_made_good_by_the_next_run(shop: Harness, point: str, table: str) -> None:
