@@ -1,40 +1,51 @@
 """What ``diff`` shows of two points of a table's past."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import pytest
 from harness import Harness, MakeShop
+from rewinding import rewinding
 
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.diff import CHANGE, Counts, Span, difference
 
-pytestmark = pytest.mark.in_turn("file", of=3)
-
-BRONZE = """
-    source: {files: {path: landing/, pattern: "*.csv"}}
-    columns: {id: bigint, city: string, amount: "decimal(9,2)"}
-    """
-NEWEST = {
-    "tables/bronze/orders.yaml": BRONZE,
+FILES = {
+    "tables/bronze/orders.yaml": """
+        source: {files: {path: landing/, pattern: "*.csv"}}
+        columns: {id: bigint, city: string, amount: "decimal(9,2)"}
+        """,
     "tables/silver/newest.yaml": """
         key: [id]
         delete_when: "amount < 0"
         query: SELECT id, city, amount FROM bronze.orders
         """,
-}
-SUMS = {
-    "tables/bronze/orders.yaml": BRONZE,
     "tables/gold/sums.sql": "SELECT city, sum(amount) AS total FROM bronze.orders GROUP BY city\n",
 }
 FIRST = "id,city,amount\n1,Oslo,5\n2,Bergen,7\n3,Moss,1\n"
 SECOND = "id,city,amount\n1,Oslo,6\n3,Moss,-1\n4,Oslo,2\n2,Bergen,7\n"
 
 
-def landed(make_shop: MakeShop, files: dict[str, str], table: str) -> tuple[Harness, int]:
-    """A project with two batches, and the table's head before the second."""
-    shop = make_shop(files)
+@dataclass(frozen=True)
+class Taken:
+    """A project with two batches, and the tables' heads before the second."""
+
+    back: Callable[[], Harness]
+    before: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def taken(make_lake: MakeShop) -> Taken:
+    shop = make_lake(FILES)
     shop.take("landing/1.csv", FIRST)
-    before = shop.state(table).refs["main"]
+    before = {table: shop.state(table).refs["main"] for table in ("silver.newest", "gold.sums")}
     shop.take("landing/2.csv", SECOND)
-    return shop, before
+    return Taken(rewinding(shop), before)
+
+
+@pytest.fixture
+def shop(taken: Taken) -> Harness:
+    return taken.back()
 
 
 def found(
@@ -47,9 +58,8 @@ def found(
         return it.counts, rows
 
 
-def test_rows_with_a_key_are_one_row_before_and_after(make_shop: MakeShop) -> None:
-    shop, before = landed(make_shop, NEWEST, "silver.newest")
-    counts, rows = found(shop, "silver.newest", before, ("id",))
+def test_rows_with_a_key_are_one_row_before_and_after(shop: Harness, taken: Taken) -> None:
+    counts, rows = found(shop, "silver.newest", taken.before["silver.newest"], ("id",))
     assert counts == Counts(1, 1, 1, {"amount": 1})
     assert rows == [
         ("before", "1", "Oslo", "5.00"),
@@ -59,18 +69,16 @@ def test_rows_with_a_key_are_one_row_before_and_after(make_shop: MakeShop) -> No
     ]
 
 
-def test_a_rebuild_to_the_same_rows_is_no_change(make_shop: MakeShop) -> None:
-    shop, _ = landed(make_shop, NEWEST, "silver.newest")
+def test_a_rebuild_to_the_same_rows_is_no_change(shop: Harness) -> None:
     now = shop.state("silver.newest").refs["main"]
-    shop.must_run(full=["silver.newest"])
+    shop.must_run("silver.newest", full=["silver.newest"])
     assert shop.state("silver.newest").refs["main"] != now
     for key in (("id",), ()):
         assert found(shop, "silver.newest", now, key) == (Counts(0, 0, 0, {}), [])
 
 
-def test_without_a_key_rows_come_and_go(make_shop: MakeShop) -> None:
-    shop, before = landed(make_shop, SUMS, "gold.sums")
-    counts, rows = found(shop, "gold.sums", before)
+def test_without_a_key_rows_come_and_go(shop: Harness, taken: Taken) -> None:
+    counts, rows = found(shop, "gold.sums", taken.before["gold.sums"])
     assert sorted(rows) == [
         ("deleted", "Bergen", "7.00"), ("deleted", "Moss", "1.00"), ("deleted", "Oslo", "5.00"),
         ("inserted", "Bergen", "14.00"), ("inserted", "Moss", "0.00"), ("inserted", "Oslo", "13.00"),
@@ -78,9 +86,7 @@ def test_without_a_key_rows_come_and_go(make_shop: MakeShop) -> None:
     assert counts == Counts(3, 3, 0, {})
 
 
-@pytest.mark.in_turn
-def test_a_row_that_another_tool_updated_is_one_row_by_its_id(make_shop: MakeShop) -> None:
-    shop, _ = landed(make_shop, SUMS, "bronze.orders")
+def test_a_row_that_another_tool_updated_is_one_row_by_its_id(shop: Harness) -> None:
     shop.spark.sql("ALTER TABLE lake.bronze.orders SET TBLPROPERTIES ('write.update.mode'='merge-on-read')")
     before = shop.state("bronze.orders").refs["main"]
     shop.spark.sql("UPDATE lake.bronze.orders SET city = 'Bodø' WHERE id = 4")
@@ -89,15 +95,13 @@ def test_a_row_that_another_tool_updated_is_one_row_by_its_id(make_shop: MakeSho
     assert rows == [("before", "4", "Oslo", "2.00"), ("after", "4", "Bodø", "2.00")]
 
 
-@pytest.mark.in_turn
-def test_a_column_that_came_since_is_shown_as_it_is_now(make_shop: MakeShop) -> None:
-    shop, before = landed(make_shop, NEWEST, "silver.newest")
+def test_a_column_that_came_since_is_shown_as_it_is_now(shop: Harness, taken: Taken) -> None:
     shop.redefine(
         {
-            "tables/silver/newest.yaml": NEWEST["tables/silver/newest.yaml"].replace(
+            "tables/silver/newest.yaml": FILES["tables/silver/newest.yaml"].replace(
                 "amount FROM", "amount, id % 2 AS odd FROM"
             )
         }
     )
-    counts, _ = found(shop, "silver.newest", before, ("id",))
+    counts, _ = found(shop, "silver.newest", taken.before["silver.newest"], ("id",))
     assert counts.columns == {"amount": 1, "odd": 2}
