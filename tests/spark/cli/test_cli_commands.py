@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,23 +12,20 @@ from typing import Any
 
 import pytest
 from harness import Harness, Said, fail
+from rewinding import rewinding
 
-from lakesmith.catalog.lock import ProjectLock
 from lakesmith.catalog.metadata import local_path
 from lakesmith.catalog.state import TableState
 from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
-from lakesmith.execute.events import Listener
 from lakesmith.execute.faults import arrange, clear
-from lakesmith.execute.lake import Lake
-from lakesmith.plan.cost import DataSize
 from lakesmith.spark import open as spark_open
 from lakesmith.spark.engine import SparkEngine
 from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.in_turn("file", of=3)
-
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "customer-orders"
+Stages = dict[str, Callable[[], Harness]]
+BAD_ROW = "customer_id,name,email,city,processed_time\nx,A,a@b.c,Oslo,\n2,B,,,\n"
 
 
 @dataclass
@@ -43,7 +40,7 @@ class Shop:
         return self.harness.root
 
     def arrive(self, hour: str) -> None:
-        shutil.copy(EXAMPLE / "arrivals" / f"orders_{hour}.csv", self.root / "landing" / "orders")
+        arrive(self.harness, hour)
 
     def must(self, *words: str) -> Said:
         said = self.call(*words)
@@ -55,43 +52,61 @@ class Shop:
         return rows
 
 
-@pytest.fixture
-def shop(
-    tmp_path: Path,
-    session: SessionHandle,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Iterator[Shop]:
-    """A copy of the example, whose commands use the shared JVM instead of starting their own.
+def arrive(harness: Harness, hour: str) -> None:
+    shutil.copy(EXAMPLE / "arrivals" / f"orders_{hour}.csv", harness.root / "landing" / "orders")
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory: pytest.TempPathFactory, session: SessionHandle) -> Stages:
+    """A copy of the example after its first runs, which are done once.
 
     One table of each layer is enough: that with the history is left out.
     """
-    root = tmp_path / "shop"
+    root = tmp_path_factory.mktemp("example") / "shop"
     left_out = shutil.ignore_patterns(".mypy_cache", ".lakesmith", "customer_history.*")
     shutil.copytree(EXAMPLE, root, ignore=left_out)
-    files = {"lakesmith.yaml": (root / "lakesmith.yaml").read_text()}
-    harness = Harness(root, session, files)
+    harness = Harness(root, session, {"lakesmith.yaml": (root / "lakesmith.yaml").read_text()})
 
-    def open_engine(
-        lake: Lake,
-        _lock: ProjectLock,
-        _listener: Listener,
-        _size: DataSize,
-        _keep: object = None,
-        _given: object = None,
-    ) -> SparkEngine:
-        return SparkEngine(harness.handle, lake)
+    def after(hour: str, *tables: str) -> Callable[[], Harness]:
+        arrive(harness, hour)
+        harness.must_run(*tables)
+        return rewinding(harness)
 
-    monkeypatch.setattr("lakesmith.spark.open.open_engine", open_engine)
-    monkeypatch.setattr("lakesmith.spark.open.open_session", lambda *_, **__: harness.handle)
+    found = {"nothing": rewinding(harness), "bronze": after("20240531_22", "bronze.orders")}
+    found["bronze twice"] = after("20240531_23", "bronze.orders")
+    found["bronze"]()
+    found["all"] = after("20240531_22")
+    found["all twice"] = after("20240531_23")
+    found["nothing"]()
+    harness.take("landing/orders/1.csv", BAD_ROW, "bronze.orders")
+    return {**found, "a bad row": rewinding(harness)}
 
-    def call(*words: str) -> Said:
-        arguments = [*words, "--project", str(root)]
-        capsys.readouterr()
-        code = guarded(lambda: app(arguments, prog_name="lakesmith", standalone_mode=False), arguments)
-        return Said(code, *capsys.readouterr())
 
-    yield Shop(harness, call)
+@pytest.fixture
+def after(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], Shop]:
+    """Gives the example at a stage; its commands use the shared JVM instead of starting their own."""
+
+    def at(stage: str) -> Shop:
+        harness = stages[stage]()
+        monkeypatch.setattr(spark_open, "open_engine", lambda lake, *_: SparkEngine(harness.handle, lake))
+        monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: harness.handle)
+
+        def call(*words: str) -> Said:
+            arguments = [*words, "--project", str(harness.root)]
+            capsys.readouterr()
+            code = guarded(lambda: app(arguments, prog_name="lakesmith", standalone_mode=False), arguments)
+            return Said(code, *capsys.readouterr())
+
+        return Shop(harness, call)
+
+    return at
+
+
+@pytest.fixture
+def shop(after: Callable[[str], Shop]) -> Shop:
+    return after("nothing")
 
 
 def test_the_walk_through_the_example(shop: Shop) -> None:
@@ -140,9 +155,8 @@ def test_the_walk_through_the_example(shop: Shop) -> None:
     assert explained["last_batch_in_words"].startswith("read 2: 1 inserted, 1 updated")
 
 
-def test_queries(shop: Shop) -> None:
-    shop.arrive("20240531_22")
-    shop.must("run")
+def test_queries(after: Callable[[str], Shop]) -> None:
+    shop = after("all")
     # One time for every table of a query, joined and named in full.
     joined = (
         "SELECT count(*) AS n, max(bronze.orders.processed_time) AS newest FROM bronze.orders"
@@ -203,9 +217,10 @@ def test_queries(shop: Shop) -> None:
         ("SELECT 1 FROM bronze.orders", ["--as-of", "2001-01-01"], "LS231", "before anything"),
     ],
 )
-def test_queries_that_are_not_right(shop: Shop, sql: str, words: list[str], code: str, said: str) -> None:
-    shop.arrive("20240531_22")
-    shop.must("run", "bronze.orders")
+def test_queries_that_are_not_right(
+    after: Callable[[str], Shop], sql: str, words: list[str], code: str, said: str
+) -> None:
+    shop = after("bronze")
     rows = shop.harness.count("bronze.orders")
     answer = shop.call("query", sql, *words)
     assert (answer.code, answer.out) == (2, "")
@@ -223,9 +238,8 @@ def test_a_query_that_fails_while_it_runs(shop: Shop) -> None:
     assert "CAST_INVALID_INPUT" in answer.err and "Spark's log: " in answer.err
 
 
-def test_verify_names_the_rows_that_differ(shop: Shop) -> None:
-    shop.arrive("20240531_22")
-    shop.must("run")
+def test_verify_names_the_rows_that_differ(after: Callable[[str], Shop]) -> None:
+    shop = after("all")
     same = shop.must("verify").out.splitlines()
     assert [line.split()[1] for line in same[-5:-2]] == ["skipped", "same", "same"]
     assert same[-1] == "2 tables as their inputs make them"
@@ -247,12 +261,8 @@ def test_verify_names_the_rows_that_differ(shop: Shop) -> None:
     assert shop.must("verify").out
 
 
-@pytest.mark.in_turn
-def test_forgetting_a_file_deletes_its_rows_and_takes_it_again(shop: Shop) -> None:
-    shop.arrive("20240531_22")
-    shop.must("run")
-    shop.arrive("20240531_23")
-    shop.must("run")
+def test_forgetting_a_file_deletes_its_rows_and_takes_it_again(after: Callable[[str], Shop]) -> None:
+    shop = after("all twice")
     before = {name: shop.harness.rows(name) for name in ("bronze.orders", "silver.customers")}
     kept = shop.rows("SELECT count(*) AS n FROM bronze.orders WHERE _source_file LIKE '%_23.csv'")[0]["n"]
     assert kept == 10
@@ -275,7 +285,6 @@ def test_forgetting_a_file_deletes_its_rows_and_takes_it_again(shop: Shop) -> No
     assert shop.must("run").out.splitlines()[-1].startswith("nothing to do")
 
 
-@pytest.mark.in_turn
 def test_forgetting_takes_a_files_bad_rows_out_of_quarantine(shop: Shop) -> None:
     shop.harness.land(
         "landing/orders/bad.csv", "customer_id,name,email,city,processed_time\nx,A,a@b.c,Oslo,\n"
@@ -290,13 +299,9 @@ def test_forgetting_takes_a_files_bad_rows_out_of_quarantine(shop: Shop) -> None
     assert len(shop.harness.quarantine("bronze.orders")) == 1
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize("point", ["after-intent", "after-delete", "after-quarantine", "before-publish"])
-def test_forgetting_that_fails_halfway_changes_nothing(shop: Shop, point: str) -> None:
-    shop.harness.land(
-        "landing/orders/1.csv", "customer_id,name,email,city,processed_time\nx,A,a@b.c,Oslo,\n2,B,,,\n"
-    )
-    shop.must("run", "bronze.orders")
+def test_forgetting_that_fails_halfway_changes_nothing(after: Callable[[str], Shop], point: str) -> None:
+    shop = after("a bad row")
     before = shop.harness.rows("bronze.orders")
 
     arrange(point, fail)
@@ -314,7 +319,6 @@ def test_forgetting_that_fails_halfway_changes_nothing(shop: Shop, point: str) -
     assert (shop.harness.count("bronze.orders"), shop.harness.quarantine("bronze.orders")) == (0, [])
 
 
-@pytest.mark.in_turn
 def test_skipping_a_file_that_cannot_be_read(shop: Shop) -> None:
     """Before anything was ever taken: the first run has to get past it."""
     shop.arrive("20240531_22")
@@ -337,11 +341,9 @@ POISON = "not,the,columns,of,it,all\n1,2,3,4,5,6\n"
 
 
 @pytest.fixture
-def past(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
+def past(after: Callable[[str], Shop], monkeypatch: pytest.MonkeyPatch) -> Shop:
     """A table with two batches, and a file in its way. Only ``run`` and ``query`` may start a JVM."""
-    for hour in ("20240531_22", "20240531_23"):
-        shop.arrive(hour)
-        shop.must("run", "bronze.orders")
+    shop = after("bronze twice")
     shop.harness.land("landing/orders/poison.csv", POISON)
 
     def no_jvm(*_: object) -> SparkEngine:
@@ -393,7 +395,6 @@ def test_a_file_that_was_never_taken_is_skipped_and_forgotten_without_a_jvm(past
     past.must("run", "bronze.orders")
 
 
-@pytest.mark.in_turn
 def test_rows_that_have_to_go_are_deleted_by_spark(past: Shop) -> None:
     taken = "orders_20240531_23.csv"
     assert (
@@ -405,7 +406,6 @@ def test_rows_that_have_to_go_are_deleted_by_spark(past: Shop) -> None:
     assert (failed.code, "a JVM was started" in failed.err) == (1, True)
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize("point", ["after-intent", "before-swap", "after-publish"])
 def test_a_skip_without_a_jvm_that_is_cut_off(past: Shop, point: str) -> None:
     before = past.harness.state("bronze.orders")
@@ -422,7 +422,6 @@ def test_a_skip_without_a_jvm_that_is_cut_off(past: Shop, point: str) -> None:
     assert past.must("files", "bronze.orders", "--json").data["files"][-1]["state"] == "skipped"
 
 
-@pytest.mark.in_turn
 def test_a_skip_without_a_jvm_gives_way_to_other_writers(past: Shop) -> None:
     spark, done = past.harness.spark, []
 
@@ -454,10 +453,10 @@ def _named(state: TableState, folder: Path) -> set[str]:
     return {str(local_path(location)) for location in locations}
 
 
-def test_exit_codes_of_a_run(shop: Shop) -> None:
+def test_exit_codes_of_a_run(after: Callable[[str], Shop]) -> None:
+    shop = after("all")
     customers = shop.root / "tables/silver/customers.yaml"
     customers.write_text(customers.read_text().replace("on_bad_row: quarantine", "on_bad_row: fail"))
-    shop.arrive("20240531_22")
     shop.must("run")
     shop.arrive("20240531_23")
     stopped = shop.call("run")
