@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Harness, fail
+from harness import Harness, MakeShop, fail
+from rewinding import rewinding
 
 from lakesmith.catalog.local import LocalCatalog
 from lakesmith.catalog.metadata import local_path
 from lakesmith.execute.faults import arrange, clear
 from lakesmith.project.definitions import TableName
-
-pytestmark = pytest.mark.in_turn
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -37,6 +36,19 @@ TAKEN = {
     "landing/orders/2.csv": "id,at,op\n1,2,D\n2,2,U\n",
 }
 """Two batches: rows in quarantine, a deleted key, a file ledger."""
+
+
+@pytest.fixture(scope="module")
+def taken(make_lake: MakeShop) -> Callable[[], Harness]:
+    shop = make_lake(FILES)
+    for name, content in TAKEN.items():
+        shop.take(name, content)
+    return rewinding(shop)
+
+
+@pytest.fixture
+def shop(taken: Callable[[], Harness]) -> Harness:
+    return taken()
 
 
 def test_a_renamed_table_goes_on_where_it_was(
