@@ -1,14 +1,14 @@
 """``lakesmith check``: rules of tables apart from loading, and what is kept of them."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from harness import Harness, MakeShop
-
-pytestmark = pytest.mark.in_turn("file", of=3)
+from rewinding import rewinding
 
 FILES = {
     "tables/bronze/orders.yaml": """
@@ -23,10 +23,16 @@ FILES = {
 }
 
 
-@pytest.fixture
-def checked(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> Harness:
-    shop = make_shop(FILES)
+@pytest.fixture(scope="module")
+def taken(make_lake: MakeShop) -> Callable[[], Harness]:
+    shop = make_lake(FILES)
     shop.take_rows("orders", 1, "1,Oslo", "2,Oslo", "3,Bergen", "4,")
+    return rewinding(shop)
+
+
+@pytest.fixture
+def checked(taken: Callable[[], Harness], monkeypatch: pytest.MonkeyPatch) -> Harness:
+    shop = taken()
     monkeypatch.setattr("lakesmith.spark.open.open_session", lambda *_, **__: shop.handle)
     return shop
 
