@@ -1,18 +1,16 @@
 """Who did what: real commands, and what they leave in the journal and in the audit file."""
 
 import json
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from harness import Harness
+from harness import Harness, MakeShop
+from rewinding import rewinding
 
 import lakesmith
 from lakesmith.journal.lines import AUDIT, JOURNAL
 from lakesmith.journal.reading import Reader
 from lakesmith.spark import open as spark_open
-from lakesmith.spark.start.session import SessionHandle
-
-pytestmark = pytest.mark.in_turn("file", of=3)
 
 FILES = {
     "tables/bronze/people.yaml": """
@@ -29,16 +27,25 @@ FILES = {
 PERSON = "ann.example@example.com"
 
 
-@pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> lakesmith.Lakehouse:
-    project = Harness(tmp_path / "shop", session, FILES)
+@pytest.fixture(scope="module")
+def ran(make_lake: MakeShop) -> Callable[[], Harness]:
+    project = make_lake(FILES)
     project.land("landing/people/1.csv", f"id,email\n1,{PERSON}\n2,bob@example.com\nx,bad@example.com\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spark_open, "open_session", lambda *_, **__: project.handle)
+        lakesmith.open(project.root).run()
+    return rewinding(project)
+
+
+@pytest.fixture
+def shop(ran: Callable[[], Harness], monkeypatch: pytest.MonkeyPatch) -> lakesmith.Lakehouse:
+    """The project after its first run."""
+    project = ran()
     monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: project.handle)
-    return lakesmith.open(tmp_path / "shop")
+    return lakesmith.open(project.root)
 
 
 def test_each_change_is_in_the_audit_file_and_each_run_in_the_journal(shop: lakesmith.Lakehouse) -> None:
-    shop.run()
     shop.tag("before")
     point = shop.history("silver.newest").points[-1]
     (shop.folder / "landing/people/2.csv").write_text("id,email\n3,cid@example.com\n")
@@ -75,7 +82,6 @@ def test_each_change_is_in_the_audit_file_and_each_run_in_the_journal(shop: lake
 
 @pytest.mark.parametrize("name", [JOURNAL, AUDIT])
 def test_an_erasure_leaves_nothing_of_the_person_in_them(shop: lakesmith.Lakehouse, name: str) -> None:
-    shop.run()
     path = shop.folder / ".lakesmith" / name
     line = {"at": 1, "do": "said", "id": "x", "text": f"a value does not fit: {PERSON}"}
     with path.open("a") as file:
