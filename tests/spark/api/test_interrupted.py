@@ -4,10 +4,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from harness import Harness
+from harness import Harness, MakeShop
+from rewinding import rewinding
 
 import lakesmith
 from lakesmith.catalog.lock import ProjectLock
@@ -38,15 +38,19 @@ SOON = 40.0
 """Seconds that it may take to give up, on a busy machine: far less than the work would."""
 
 
+@pytest.fixture(scope="module")
+def taken(make_lake: MakeShop) -> Callable[[], Harness]:
+    project = make_lake(FILES)
+    project.take("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n", "bronze.*")
+    return rewinding(project)
+
+
 @pytest.fixture
-def shop(tmp_path: Path, session: SessionHandle, monkeypatch: pytest.MonkeyPatch) -> lakesmith.Lakehouse:
+def shop(taken: Callable[[], Harness], monkeypatch: pytest.MonkeyPatch) -> lakesmith.Lakehouse:
     """A project whose first table is there, on the session that all tests share."""
-    project = Harness(tmp_path / "shop", session, FILES)
-    project.land("landing/orders/1.csv", "id,city\n1,Oslo\n2,Rome\n")
+    project = taken()
     monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: project.handle)
-    shop = lakesmith.open(tmp_path / "shop")
-    shop.run("bronze.*")
-    return shop
+    return lakesmith.open(project.root)
 
 
 def ctrl_c(seconds: float = 0.0) -> None:
