@@ -15,8 +15,6 @@ from lakesmith.cli.main import app
 from lakesmith.spark.start.session import SessionHandle
 from lakesmith.spark.start.versions import local_jars
 
-pytestmark = pytest.mark.in_turn
-
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 LANDING = {"customer-orders": "landing/orders", "invoices": "landing/invoices"}
 
@@ -44,7 +42,7 @@ def lake(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Iterator[Lake]:
-    """The example, its files taken one after the other, so that rows are updated and deleted."""
+    """The example after two batches, the second of which updates and deletes rows."""
     root = tmp_path / "project"
     shutil.copytree(
         EXAMPLES / request.param, root, ignore=shutil.ignore_patterns(".lakesmith", ".mypy_cache")
@@ -54,8 +52,10 @@ def lake(
     landing = root / LANDING[request.param]
     waiting = [*sorted(landing.glob("[!.]*.*sv")), *sorted((root / "arrivals").iterdir())]
     arrivals = [(path.name, path.read_bytes(), path.unlink()) for path in waiting]
-    for name, content, _ in arrivals:
-        harness.take(f"{LANDING[request.param]}/{name}", content)
+    for batch in (arrivals[:-1], arrivals[-1:]):
+        for name, content, _ in batch:
+            harness.land(f"{LANDING[request.param]}/{name}", content)
+        harness.must_run()
     monkeypatch.setattr("lakesmith.spark.open.open_session", lambda *_, **__: harness.handle)
 
     def call(*words: str) -> str:
