@@ -1,9 +1,6 @@
 """Silent losses at intake: columns spelt otherwise than declared, and files without a header."""
 
-import pytest
 from harness import Harness, MakeShop
-
-pytestmark = pytest.mark.in_turn
 
 
 def project(make_shop: MakeShop, files: str) -> Harness:

@@ -1,9 +1,6 @@
 """Columns that only a run finds and that no table can have: refused by name, before anything is made."""
 
-import pytest
 from harness import MakeShop
-
-pytestmark = pytest.mark.in_turn
 
 PYTHON = """
 def orders(orders):

@@ -8,8 +8,6 @@ import pytest
 from harness import MakeShop
 from nested import land_parquet, made, notes, reasons, source
 
-pytestmark = pytest.mark.in_turn
-
 BIG = 2**40
 DECLARED = {
     "s": "struct<n:int,d:decimal(4,2),at:date,sub:struct<x:bigint>>",

@@ -19,8 +19,6 @@ from lakesmith.spark.jvm.failures import unreadable_file
 from lakesmith.spark.read.files import SparkRecords, read_files
 from lakesmith.spark.read.request import ReadRequest
 
-pytestmark = pytest.mark.in_turn
-
 
 def test_columns_are_matched_by_name_in_every_group(spark: SparkSession, tmp_path: Path) -> None:
     files = [
