@@ -1,14 +1,14 @@
 """``verify`` finds what is not as a table's inputs make it, and nothing else."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import Harness
+from harness import Harness, MakeShop
+from rewinding import rewinding
 
 from lakesmith.execute.verify import Verdict
-
-pytestmark = pytest.mark.in_turn
 
 FILES = {
     "tables/bronze/orders.yaml": """
@@ -36,7 +36,19 @@ TAKEN = {
 """Two batches: updates, deletes, a late version and bad rows."""
 
 
-@pytest.mark.always
+@pytest.fixture(scope="module")
+def taken(make_lake: MakeShop) -> Callable[[], Harness]:
+    shop = make_lake(FILES)
+    for name, content in TAKEN.items():
+        shop.take(name, content)
+    return rewinding(shop)
+
+
+@pytest.fixture
+def shop(taken: Callable[[], Harness]) -> Harness:
+    return taken()
+
+
 def test_what_runs_have_made_is_the_same(shop: Harness) -> None:
     for table in DERIVED:
         found = shop.verify(table)[table]
@@ -48,7 +60,6 @@ def test_inputs_that_have_moved_on_are_read_as_they_were_consumed(shop: Harness)
     shop.must_verify(*DERIVED)
 
 
-@pytest.mark.always
 def test_rows_that_others_changed_are_named(shop: Harness) -> None:
     shop.spark.sql("UPDATE lake.gold.by_city SET n = 7 WHERE city = 'Rome'")
     found = shop.verify("gold.by_city")["gold.by_city"]
