@@ -9,8 +9,6 @@ from harness import Harness, MakeShop
 from lakesmith.execute.verify import Verdict
 from lakesmith.spark.start.session import SessionHandle
 
-pytestmark = pytest.mark.in_turn("file")
-
 FILES = {
     "tables/bronze/orders.yaml": """
         source:
