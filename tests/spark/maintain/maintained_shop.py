@@ -1,6 +1,6 @@
 """A project to be maintained: what lands in it, and what its tables must hold."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from harness import Harness
@@ -24,6 +24,9 @@ FILES: Final = {
 }
 DERIVED: Final = ("silver.newest", "silver.lines", "gold.by_product")
 PRODUCTS: Final = 7
+
+After = Callable[[int], Harness]
+"""Type of the fixture ``after``, which gives the project as so many batches have left it."""
 
 
 def sales(batch: int) -> list[tuple[int, int, str]]:

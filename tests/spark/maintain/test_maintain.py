@@ -1,13 +1,14 @@
 """``lakesmith maintain``: the same rows in fewer files and snapshots; every consumer goes on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from harness import Harness, MakeShop, in_order, refresh_by_keys
-from maintained_shop import DERIVED, FILES, grown, require_readable, require_rows
+from maintained_shop import DERIVED, FILES, After, grown, land, require_readable, require_rows
 from maintaining import data_files, found_in, maintained, must_maintain, soon
 from read_elsewhere import by_duckdb, by_pyiceberg, names_of
+from rewinding import rewinding
 
 from lakesmith import limits
 from lakesmith.execute.decide import Decider
@@ -29,12 +30,17 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize("version", [3, 2])
-def test_tables_of_many_batches(make_shop: MakeShop, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop = make_shop(FILES)
-    shop.write({"tables/_defaults.yaml": f"format_version: {version}\n"})
-    grown(shop, *range(5))
+def test_tables_of_many_batches(
+    make_shop: MakeShop, after: After, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared = {"tables/_defaults.yaml": f"format_version: {version}\n"}
+    shop = after(5) if version == 3 else make_shop(FILES)
+    shop.write(declared)
+    for batch in range(5 if version == 2 else 0):
+        land(shop, batch)
+        # The tables below have two batches: the second deletes rows of the first.
+        shop.must_run(*(["bronze.*"] if batch in (1, 2, 3) else []))
 
     done = must_maintain(shop)
 
@@ -102,9 +108,16 @@ SORTED = {
 }
 
 
-@pytest.mark.in_turn
-def test_rows_are_sorted_and_keep_their_ids(make_shop: MakeShop) -> None:
-    shop = grown(make_shop(SORTED), *range(3))
+@pytest.fixture(scope="module")
+def of_sorted(make_lake: MakeShop) -> Callable[[], Harness]:
+    """Tables whose files are to be sorted, after three batches."""
+    with pytest.MonkeyPatch.context() as patch, soon():
+        refresh_by_keys(patch)
+        return rewinding(grown(make_lake(SORTED), *range(3)))
+
+
+def test_rows_are_sorted_and_keep_their_ids(of_sorted: Callable[[], Harness]) -> None:
+    shop = of_sorted()
     before = ids(shop, "bronze.sales"), ids(shop, "silver.lines")
     must_maintain(shop)
     assert (ids(shop, "bronze.sales"), ids(shop, "silver.lines")) == before
@@ -124,10 +137,11 @@ def ids(shop: Harness, table: str) -> list[tuple[Any, ...]]:
     return in_order(tuple(row) for row in found)
 
 
-@pytest.mark.in_turn
-def test_a_column_that_is_not_there_is_told_and_the_other_tables_are_maintained(make_shop: MakeShop) -> None:
-    files = {**SORTED, "tables/silver/lines.yaml": "maintain: {strategy: sort, columns: [cost]}\n"}
-    shop = grown(make_shop(files), 0, 1)
+def test_a_column_that_is_not_there_is_told_and_the_other_tables_are_maintained(
+    of_sorted: Callable[[], Harness],
+) -> None:
+    shop = of_sorted()
+    shop.write({"tables/silver/lines.yaml": "maintain: {strategy: sort, columns: [cost]}\n"})
     done = maintained(shop)
     failed = done["silver.lines"]
     assert isinstance(failed, NotMaintained)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from harness import MakeShop, fail
-from maintained_shop import DERIVED, FILES, grown, land, require_readable, require_rows
+from harness import fail
+from maintained_shop import DERIVED, After, grown, land, require_readable, require_rows
 from maintaining import data_files, maintained, must_maintain, soon
 from pyspark.errors import PySparkException
 
@@ -34,9 +34,8 @@ def at_first(point: str, action: Callable[[], object], table: str) -> None:
     faults.arrange(point, act, table)
 
 
-@pytest.mark.in_turn
-def test_runs_come_in_between_and_none_of_them_fails(make_shop: MakeShop) -> None:
-    shop = grown(make_shop(FILES), *range(3))
+def test_runs_come_in_between_and_none_of_them_fails(after: After) -> None:
+    shop = after(3)
     codes: list[int] = []
     run = threading.Thread(target=lambda: codes.append(shop.run().code))
 
@@ -54,9 +53,8 @@ def test_runs_come_in_between_and_none_of_them_fails(make_shop: MakeShop) -> Non
     shop.must_verify(*DERIVED)
 
 
-@pytest.mark.in_turn
-def test_maintenance_waits_for_a_run_that_is_under_way(make_shop: MakeShop) -> None:
-    shop = grown(make_shop(FILES), *range(3))
+def test_maintenance_waits_for_a_run_that_is_under_way(after: After) -> None:
+    shop = after(3)
     worker = threading.Thread(target=lambda: maintained(shop))
     seen: list[int] = []
 
@@ -73,11 +71,8 @@ def test_maintenance_waits_for_a_run_that_is_under_way(make_shop: MakeShop) -> N
     require_rows(shop, range(4))
 
 
-@pytest.mark.in_turn
-def test_maintenance_that_fails_anywhere_leaves_the_tables_right_and_the_next_goes_on(
-    make_shop: MakeShop,
-) -> None:
-    shop = grown(make_shop(FILES), *range(3))
+def test_maintenance_that_fails_anywhere_leaves_the_tables_right_and_the_next_goes_on(after: After) -> None:
+    shop = after(3)
     for number, point in enumerate(POINTS, 3):
         at_first(point, fail, "silver.newest")
         with pytest.raises(OSError, match="arranged by a test"):
@@ -91,11 +86,10 @@ def test_maintenance_that_fails_anywhere_leaves_the_tables_right_and_the_next_go
     shop.must_verify(*DERIVED)
 
 
-@pytest.mark.in_turn
 def test_a_piece_that_another_tool_was_quicker_than_is_done_again(
-    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
+    after: After, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = grown(make_shop(FILES), *range(3))
+    shop = after(3)
     rewrite, refused = tasks.rewrite_data_files, list[object]()
 
     def quicker(*given: Any) -> object:

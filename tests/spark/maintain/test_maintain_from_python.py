@@ -3,15 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from harness import MakeShop
-from maintained_shop import FILES, grown, require_rows
+from maintained_shop import After, require_rows
 from maintaining import data_files, soon
 
 import lakesmith
 from lakesmith.execute.maintenance import Maintained
 from lakesmith.spark import open as spark_open
-
-pytestmark = pytest.mark.in_turn
 
 
 @pytest.fixture(autouse=True)
@@ -21,9 +18,9 @@ def _soon() -> Iterator[None]:
 
 
 def test_it_gives_way_between_two_pieces_and_the_next_call_goes_on(
-    make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch
+    after: After, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = grown(make_shop(FILES), 0, 1)
+    shop = after(2)
     monkeypatch.setattr(spark_open, "open_session", lambda *_, **__: shop.handle)
     lake = lakesmith.open(shop.root)
 

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import Harness, MakeShop
-from maintained_shop import FILES, grown, require_readable, require_rows
+from maintained_shop import After, grown, require_readable, require_rows
 from maintaining import found_in, maintained, must_maintain, soon
 
 from lakesmith.catalog.entries import mark
 from lakesmith.execute.maintenance import NotMaintained, Orders
 from lakesmith.plan.maintenance import Care, Task
 from lakesmith.project.definitions import TableName
-from lakesmith.spark.start.session import SessionHandle
 
 DAY = 86400.0
 
@@ -39,9 +37,8 @@ def stray(folder: Path, name: str, days: float) -> Path:
     return path
 
 
-@pytest.mark.in_turn
-def test_orphans_are_listed_first_and_then_removed(make_shop: MakeShop) -> None:
-    shop = grown(make_shop(FILES), 0, 1)
+def test_orphans_are_listed_first_and_then_removed(after: After) -> None:
+    shop = after(2)
     must_maintain(shop)
     warehouse = shop.root / ".lakesmith/warehouse"
     folder = warehouse / "bronze/sales"
@@ -83,10 +80,8 @@ def test_orphans_are_listed_first_and_then_removed(make_shop: MakeShop) -> None:
     require_rows(shop, range(3))
 
 
-@pytest.mark.in_turn
-def test_a_folder_that_is_not_the_tables_own_is_left_alone(make_shop: MakeShop) -> None:
-    lines = {name: FILES[name] for name in ("tables/bronze/sales.yaml", "tables/silver/lines.sql")}
-    shop = grown(make_shop(lines), 0)
+def test_a_folder_that_is_not_the_tables_own_is_left_alone(after: After) -> None:
+    shop = after(1)
     shop.spark.sql(
         "CREATE TABLE lake.silver.inner (a int) USING iceberg LOCATION"
         f" '{shop.state('bronze.sales').location}/inner'"
@@ -97,9 +92,8 @@ def test_a_folder_that_is_not_the_tables_own_is_left_alone(make_shop: MakeShop) 
     assert str(failed.problems[0].found).startswith("silver.inner in ")
 
 
-@pytest.mark.in_turn
-def test_what_a_dropped_table_left_in_the_folder_stays(tmp_path: Path, session: SessionHandle) -> None:
-    shop = grown(Harness(tmp_path / "shop", session, FILES), 0)
+def test_what_a_dropped_table_left_in_the_folder_stays(tmp_path: Path, after: After) -> None:
+    shop = after(1)
     folder = shop.root / ".lakesmith/warehouse/silver/lines"
     kept = tmp_path / "kept"
     shutil.copytree(folder, kept)
@@ -115,9 +109,9 @@ def test_what_a_dropped_table_left_in_the_folder_stays(tmp_path: Path, session: 
 
 
 @pytest.mark.parametrize("kept", [0, 100])
-def test_metadata_whose_writer_was_killed_is_an_orphan(make_shop: MakeShop, kept: int) -> None:
+def test_metadata_whose_writer_was_killed_is_an_orphan(after: After, kept: int) -> None:
     """Of its bytes none or some had reached the disk."""
-    shop = grown(make_shop(FILES), 0)
+    shop = after(1)
     whole = Path(shop.state("silver.lines").metadata_location.removeprefix("file:"))
     torn = whole.with_name("00009-torn.metadata.json")
     torn.write_bytes(whole.read_bytes()[:kept])
