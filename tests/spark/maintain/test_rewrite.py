@@ -1,7 +1,10 @@
 """``lakesmith rewrite``: old files into today's partitions and order, by pieces; no row is read again."""
 
+from collections.abc import Callable
+
 import pytest
 from harness import Harness, MakeShop
+from rewinding import rewinding
 
 from lakesmith import limits
 from lakesmith.execute.locking import Turns
@@ -9,8 +12,6 @@ from lakesmith.execute.maintenance import Orders
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.maintenance.maintainer import Maintainer
 from lakesmith.spark.maintenance.rewriting import Brought, rewrite
-
-pytestmark = pytest.mark.in_turn("file")
 
 BRONZE = "tables/bronze/events.yaml"
 DECLARED = """
@@ -21,14 +22,19 @@ FILES = {BRONZE: DECLARED, "tables/silver/events.sql": "SELECT id, at, kind FROM
 DAYS = ("2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04")
 
 
-@pytest.fixture
-def shop(make_shop: MakeShop) -> Harness:
-    shop = make_shop(FILES)
+@pytest.fixture(scope="module")
+def taken(make_lake: MakeShop) -> Callable[[], Harness]:
+    shop = make_lake(FILES)
     for number, day in enumerate(DAYS):
         rows = "".join(f"{number * 10 + hour},{day} 0{hour}:00:00,k{hour % 2}\n" for hour in range(4))
         null = f"{number * 10 + 9},,k\n" if number == 2 else ""
         shop.take(f"landing/{number}.csv", f"id,at,kind\n{rows}{null}")
-    return shop
+    return rewinding(shop)
+
+
+@pytest.fixture
+def shop(taken: Callable[[], Harness]) -> Harness:
+    return taken()
 
 
 def rewritten(shop: Harness, everything: bool = False) -> Brought:
