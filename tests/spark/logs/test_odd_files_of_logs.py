@@ -1,17 +1,18 @@
 """Files of logs as they should not be: each is read whole or refused whole, and no line is lost."""
 
 import gzip
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 from harness import Harness, MakeShop
 from log_files import FIELDS, line, log
 
-pytestmark = pytest.mark.in_turn("file", of=3)
+from lakesmith.catalog.record import Account
 
 CLOUDFRONT = {"tables/bronze/requests.yaml": "source:\n  files: {path: landing/logs/, format: cloudfront}\n"}
 COMBINED = {"tables/bronze/requests.yaml": "source:\n  files: {path: landing/logs/, format: combined}\n"}
-ALB = {"tables/bronze/requests.yaml": "source:\n  files: {path: landing/logs/, format: alb}\n"}
 Text = Callable[..., str]
 MANY = range(1000, 1300)
 
@@ -104,67 +105,90 @@ def test_a_whole_file_is_read_whole_and_a_damaged_one_not_at_all(
     assert shop.quarantine("bronze.requests") == []
 
 
-def test_lines_that_are_no_records_are_in_quarantine_and_counted(make_shop: MakeShop) -> None:
-    shop = make_shop(CLOUDFRONT)
-    usual = line({"x-edge-request-id": "1"})
-    odd = [
-        usual.replace("GET", "G\0T"),
-        usual.replace("GET", "G\udcffT"),
-        usual.replace("\t", " "),
-        usual + "\t",
-        usual.replace("00:00:01", "00:00:61"),
-        usual.replace("2026-11-01", "2026-02-30"),
-        usual.replace("0.002", "1e999x"),
-        usual.replace("4512", "99999999999999999999"),
-        "x" * 1_000_000,
-        "\t" * 1_000_000,
-    ]
-    content = (
-        log({"x-edge-request-id": "0"}) + "\n".join(odd) + "\n#Fields: " + " ".join(FIELDS) + "\n" + usual
-    )
-    shop.land("landing/logs/a.gz", gzip.compress(content.encode("utf-8", "surrogateescape")))
-    account = shop.must_run().published["bronze.requests"].account
-    assert (account.read, account.inserted, account.quarantined) == (len(odd) + 2, 2, len(odd))
-    assert [row["source_position"] for row in shop.quarantine("bronze.requests")] == list(
-        range(2, len(odd) + 2)
-    )
+USUAL = line({"x-edge-request-id": "1"})
+ODD = [
+    USUAL.replace("GET", "G\0T"),
+    USUAL.replace("GET", "G\udcffT"),
+    USUAL.replace("\t", " "),
+    USUAL + "\t",
+    USUAL.replace("00:00:01", "00:00:61"),
+    USUAL.replace("2026-11-01", "2026-02-30"),
+    USUAL.replace("0.002", "1e999x"),
+    USUAL.replace("4512", "99999999999999999999"),
+    "x" * 1_000_000,
+    "\t" * 1_000_000,
+]
+TIMES = ["1762000000123", "1762000000", "-99999999999999", "-62135596800000", "99999999999999"]
+TIMES += ["1" * 19, "0", "x", "-1"]
+CLOCKS = ["timestamp(ms)", "timestamp"]
+FILLERS = ["M", '\\"', '" x', "\\", "%41", '"']
+LOAD_BALANCER = (
+    "https 2018-07-02T22:23:00.186641Z app/x/50dc 192.0.2.1:2817 10.0.0.1:80 0.0 0.0 0.0 200 200 0 57 "
+    '"GET https://x/{} HTTP/1.1" "curl" - - arn "Root=1" "-" "-" 0 2018-07-02T22:22:48.364000Z "forward" '
+    '"-" "-" "10.0.0.1:80" "200" "-" "-" TID\n'
+)
 
 
-@pytest.mark.parametrize("field", ["timestamp(ms)", "timestamp"])
-def test_a_time_that_no_clock_shows_is_in_quarantine(make_shop: MakeShop, field: str) -> None:
-    shop = make_shop(CLOUDFRONT)
-    fields = (field, "x-edge-request-id")
-    times = [
-        "1762000000123",
-        "1762000000",
-        "-99999999999999",
-        "-62135596800000",
-        "99999999999999",
-        "1" * 19,
-        "0",
-        "x",
-        "-1",
-    ]
-    records = ({field: time, "x-edge-request-id": str(at)} for at, time in enumerate(times))
-    shop.land("landing/logs/a.log", log(*records, fields=fields))
-    shop.must_run()
-    found = shop.frame("bronze.requests").selectExpr("x_edge_request_id", "string(event_time)").collect()
-    assert dict(map(tuple, found)) == {  # type: ignore[arg-type]
+@dataclass(frozen=True)
+class Read:
+    """What a run made of the files of all cases: rows and rows in quarantine, by file."""
+
+    account: Account
+    rows: Counter[str]
+    bad: dict[str, list[int]]
+    times: dict[str, dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def read(make_lake: MakeShop) -> Read:
+    shop = make_lake(
+        {f"tables/bronze/{each}.yaml": f"source:\n  files: {{path: landing/{each}/, format: {each}}}\n"
+         for each in ("cloudfront", "alb")}
+    )  # fmt: skip
+    head = log({"x-edge-request-id": "0"})
+    content = head + "\n".join(ODD) + "\n#Fields: " + " ".join(FIELDS) + "\n" + USUAL
+    shop.land("landing/cloudfront/odd.gz", gzip.compress(content.encode("utf-8", "surrogateescape")))
+    for field in CLOCKS:
+        records = ({field: time, "x-edge-request-id": str(at)} for at, time in enumerate(TIMES))
+        shop.land(f"landing/cloudfront/{field}.log", log(*records, fields=(field, "x-edge-request-id")))
+    for number, filler in enumerate(FILLERS):
+        longest = LOAD_BALANCER.format(filler * (1_000_000 // len(filler)))
+        texts = [LOAD_BALANCER.format("a"), longest, LOAD_BALANCER.format("b")]
+        shop.land(f"landing/alb/{number}.log", "".join(texts))
+    published = shop.must_run().published
+    assert published["bronze.alb"].account.read == 3 * len(FILLERS)
+    bad = defaultdict[str, list[int]](list)
+    for row in [*shop.quarantine("bronze.cloudfront"), *shop.quarantine("bronze.alb")]:
+        bad[row["source_file"]].append(row["source_position"])
+    times = defaultdict[str, dict[str, str]](dict)
+    columns = ("_source_file", "x_edge_request_id", "string(event_time)")
+    found = shop.frame("bronze.cloudfront").selectExpr(*columns).collect()
+    for file, record, time in found:
+        times[file][record] = time
+    files = [*(file for file, *_ in found), *(file for (file,) in shop.rows("bronze.alb", "_source_file"))]
+    return Read(published["bronze.cloudfront"].account, Counter(files), bad, times)
+
+
+def test_lines_that_are_no_records_are_in_quarantine_and_counted(read: Read) -> None:
+    odd, timed = "landing/cloudfront/odd.gz", len(CLOCKS) * len(TIMES)
+    assert (read.account.read, read.account.inserted, read.account.quarantined) == (
+        len(ODD) + 2 + timed, 2 + 4 * len(CLOCKS), len(ODD) + 5 * len(CLOCKS)
+    )  # fmt: skip
+    assert read.rows[odd] == 2
+    assert read.bad[odd] == list(range(2, len(ODD) + 2))
+
+
+@pytest.mark.parametrize("field", CLOCKS)
+def test_a_time_that_no_clock_shows_is_in_quarantine(read: Read, field: str) -> None:
+    file = f"landing/cloudfront/{field}.log"
+    assert read.times[file] == {
         "0": "2025-11-01 12:26:40.123", "1": "2025-11-01 12:26:40", "6": "1970-01-01 00:00:00",
         "4": "5138-11-16 09:46:39.999",
     }  # fmt: skip
-    assert len(shop.quarantine("bronze.requests")) == 5
+    assert len(read.bad[file]) == 5
 
 
-@pytest.mark.parametrize("filler", ["M", '\\"', '" x', "\\", "%41", '"'])
-def test_a_text_of_a_megabyte_in_a_log_of_a_load_balancer(make_shop: MakeShop, filler: str) -> None:
-    shop = make_shop(ALB)
-    usual = (
-        "https 2018-07-02T22:23:00.186641Z app/x/50dc 192.0.2.1:2817 10.0.0.1:80 0.0 0.0 0.0 200 200 0 57 "
-        '"GET https://x/{} HTTP/1.1" "curl" - - arn "Root=1" "-" "-" 0 2018-07-02T22:22:48.364000Z "forward" '
-        '"-" "-" "10.0.0.1:80" "200" "-" "-" TID\n'
-    )
-    texts = [usual.format("a"), usual.format(filler * (1_000_000 // len(filler))), usual.format("b")]
-    shop.land("landing/logs/a.log", "".join(texts))
-    account = shop.must_run().published["bronze.requests"].account
-    assert (account.read, account.inserted + account.quarantined) == (3, 3) and account.inserted >= 2
+@pytest.mark.parametrize("filler", FILLERS)
+def test_a_text_of_a_megabyte_in_a_log_of_a_load_balancer(read: Read, filler: str) -> None:
+    file = f"landing/alb/{FILLERS.index(filler)}.log"
+    assert read.rows[file] + len(read.bad[file]) == 3 and read.rows[file] >= 2
