@@ -3,19 +3,19 @@
 import gzip
 import hashlib
 import hmac
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
-from harness import Harness, MakeShop, refresh_by_keys
+from harness import Harness, MakeShop
 from log_files import log
+from rewinding import rewinding
 
 from lakesmith.plan.steps import Strategy
 from lakesmith.sql import log_functions
 from lakesmith.sql.log_functions import LogFunction
-
-pytestmark = pytest.mark.in_turn("file", of=3)
 
 SALT = "not-a-secret-in-tests"
 BOT = "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)"
@@ -43,14 +43,19 @@ ROWS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def taken(make_lake: MakeShop) -> Callable[[], Harness]:
+    shop = make_lake(FILES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ADDRESS_SALT", SALT)
+        shop.take("landing/logs/1.gz", gzip.compress(log(ROWS[0][0], ROWS[1][0]).encode()))
+    return rewinding(shop)
+
+
 @pytest.fixture
-def logs(make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> Harness:
+def logs(taken: Callable[[], Harness], by_keys: None, monkeypatch: pytest.MonkeyPatch) -> Harness:
     monkeypatch.setenv("ADDRESS_SALT", SALT)
-    refresh_by_keys(monkeypatch)
-    shop = make_shop(FILES)
-    shop.land("landing/logs/1.gz", gzip.compress(log(ROWS[0][0], ROWS[1][0]).encode()))
-    shop.must_run()
-    return shop
+    return taken()
 
 
 def test_tables_with_functions_are_refreshed_incrementally(logs: Harness) -> None:
@@ -149,6 +154,7 @@ def test_an_older_spark_computes_the_same_row_by_row(
     monkeypatch.delattr("pyspark.sql.functions.arrow_udf")
     monkeypatch.setenv("ADDRESS_SALT", SALT)
     shop = make_shop(FILES)
-    shop.take("landing/logs/1.gz", gzip.compress(log(*(given for given, _ in ROWS)).encode()))
+    content = gzip.compress(log(*(given for given, _ in ROWS)).encode())
+    shop.take("landing/logs/1.gz", content, "bronze.requests", "silver.requests")
     columns = ("id", "family", "is_bot", "network", "extension")
     assert shop.rows("silver.requests", *columns) == [row for _, row in ROWS]
