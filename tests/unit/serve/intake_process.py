@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -12,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from forked import INTAKE, Forked
 from lakesmith.serve.intake_process import listen
 
 SALES = (
@@ -35,7 +34,7 @@ class Server:
     root: Path
     environment: dict[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
-    process: subprocess.Popen[bytes] | None = None
+    process: Forked | None = None
     port: int = 0
 
     @property
@@ -45,11 +44,9 @@ class Server:
     def start(self) -> None:
         (opened,) = listen("127.0.0.1", self.port)
         self.port = opened.getsockname()[1]
-        where = ["--fd", str(opened.fileno()), *self.options]
-        command = [sys.executable, "-m", "lakesmith.serve.server", str(self.root), *where]
-        self.process = subprocess.Popen(
-            command, env={**os.environ, **self.environment}, pass_fds=[opened.fileno()]
-        )
+        environment = {**os.environ, **self.environment}
+        words = [str(self.root), *self.options]
+        self.process = Forked(INTAKE, words, environment=environment, sockets=[opened], outputs=0)
         opened.close()
         if not self.options:
             self.wait()

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from typing import ClassVar
 import pytest
 from intake_process import until
 
+from forked import COMMAND, Forked, run
 from lakesmith.errors import LakesmithError
 from lakesmith.execute.events import BatchReport, RunResult
 from lakesmith.serve.loop import Loop
@@ -21,7 +20,6 @@ from lakesmith.serve.options import Pace, UpOptions
 from lakesmith.serve.state import is_alive, read_state
 from lakesmith.serve.up import Abandoned, Up
 
-MAIN = "from lakesmith.cli.main import main; main()"
 PATIENCE = 60.0
 
 
@@ -40,56 +38,45 @@ def shop(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def up(shop: Path) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", MAIN, "up", "--every", "0.2"]
-    process = subprocess.Popen(command, cwd=shop, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def up(shop: Path) -> Iterator[Forked]:
+    process = Forked(COMMAND, ["up", "--every", "0.2"], shop)
     until(lambda: (found := read_state(shop / ".lakesmith")) is not None and found.tables)
     yield process
     process.kill()
-    process.communicate()
+    process.wait()
 
 
-def call(shop: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", MAIN, *words], cwd=shop, capture_output=True, text=True, check=False
-    )
-
-
-def test_it_is_seen_ends_when_it_is_told_and_leaves_nothing_but_its_firings(
-    shop: Path, up: subprocess.Popen[str]
-) -> None:
-    said = json.loads(call(shop, "status", "--json").stdout)
+def test_it_is_seen_ends_when_it_is_told_and_leaves_nothing_but_its_firings(shop: Path, up: Forked) -> None:
+    said = json.loads(run("status", "--json", folder=shop).stdout)
     assert said["up"]["is_alive"] is True
     assert said["up"]["tables"]["gold.sales"]["schedule"] == "0 6 * * * Europe/Amsterdam"
-    assert f"lakesmith up (process {up.pid}, " in call(shop, "status").stdout
-    second = call(shop, "up")
+    assert f"lakesmith up (process {up.pid}, " in run("status", folder=shop).stdout
+    second = run("up", folder=shop)
     assert second.returncode == 1
     assert "LS701" in second.stderr
 
     up.send_signal(signal.SIGTERM)
 
-    output, _ = up.communicate(timeout=PATIENCE)
+    output = "".join(up.communicate(timeout=PATIENCE))
     assert up.returncode == 0, output
     assert "ended; all that was taken is kept" in output
     assert read_state(shop / ".lakesmith") is None
     assert json.loads((shop / ".lakesmith" / "schedule.json").read_text()).keys() == {"gold.sales"}
-    assert json.loads(call(shop, "status", "--json").stdout)["up"] is None
+    assert json.loads(run("status", "--json", folder=shop).stdout)["up"] is None
 
 
-def test_one_that_was_killed_is_told_as_such(shop: Path, up: subprocess.Popen[str]) -> None:
+def test_one_that_was_killed_is_told_as_such(shop: Path, up: Forked) -> None:
     up.kill()
     up.wait()
 
-    said = call(shop, "status")
+    said = run("status", folder=shop)
     assert f"lakesmith up is not running: process {up.pid} ended without a word" in said.stdout
     found = read_state(shop / ".lakesmith")
     assert found is not None
     assert not is_alive(found)
 
 
-def test_a_project_that_is_broken_meanwhile_is_told_and_read_again(
-    shop: Path, up: subprocess.Popen[str]
-) -> None:
+def test_a_project_that_is_broken_meanwhile_is_told_and_read_again(shop: Path, up: Forked) -> None:
     def problem() -> object:
         found = read_state(shop / ".lakesmith")
         return found is not None and found.problem
@@ -114,7 +101,7 @@ def test_a_second_signal_gives_up_only_what_is_under_way(shop: Path) -> None:
         up.stop()
 
 
-def test_one_that_is_stopped_still_lives(shop: Path, up: subprocess.Popen[str]) -> None:
+def test_one_that_is_stopped_still_lives(shop: Path, up: Forked) -> None:
     os.kill(up.pid, signal.SIGSTOP)
     found = read_state(shop / ".lakesmith")
     assert found is not None

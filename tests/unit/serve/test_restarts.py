@@ -4,8 +4,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,11 +11,10 @@ from pathlib import Path
 import pytest
 from intake_process import SALES, until
 
+from forked import fork_beside_up, run
 from lakesmith.errors import UsageError
 from lakesmith.serve.intake_process import IntakeProcess, listen
 from lakesmith.serve.state import IntakeState
-
-pytestmark = pytest.mark.in_turn("file", of=3)
 
 STOCK = "source:\n  http: {path: /stock}\ncolumns: {n: bigint}\n"
 INTAKE = ".lakesmith/intake/bronze.stock"
@@ -68,6 +65,12 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
     kept.process.end()
 
 
+@pytest.fixture
+def forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The intake is a fork. How ``up`` starts Python, the test of one that was killed has."""
+    fork_beside_up(monkeypatch)
+
+
 def test_an_intake_that_was_killed_is_replaced_at_once_and_requests_wait_for_it(kept: Kept) -> None:
     kept.start()
     for number in range(2):
@@ -89,6 +92,7 @@ def test_an_intake_that_was_killed_is_replaced_at_once_and_requests_wait_for_it(
     assert [json.loads(line)["n"] for line in "".join(lines).splitlines()] == [0, 1]
 
 
+@pytest.mark.usefixtures("forks")
 def test_an_intake_makes_segments_when_it_is_asked(kept: Kept) -> None:
     kept.process.seal([kept.root / INTAKE])
     kept.start()
@@ -102,6 +106,7 @@ def test_an_intake_makes_segments_when_it_is_asked(kept: Kept) -> None:
     assert kept.said == []
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_folder_that_cannot_be_written_is_said_and_stops_no_other_path(kept: Kept) -> None:
     folder = kept.root / INTAKE
     folder.parent.mkdir(parents=True)
@@ -119,6 +124,7 @@ def test_a_folder_that_cannot_be_written_is_said_and_stops_no_other_path(kept: K
     assert kept.said[2:] == ["the intake was started again", kept.said[0], "/stock takes events again"]
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_project_that_is_wrong_when_the_intake_is_started_again_is_said_once(kept: Kept) -> None:
     kept.start()
     until(lambda: kept.states)
@@ -138,9 +144,7 @@ def test_a_port_in_use_is_one_message(kept: Kept) -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = str(other.getsockname()[1])
-        main = "from lakesmith.cli.main import main; main()"
-        command = [sys.executable, "-c", main, "up", "--port", port]
-        said = subprocess.run(command, cwd=kept.root, capture_output=True, text=True, check=False, timeout=60)
+        said = run("up", "--port", port, folder=kept.root)
     assert (said.returncode, said.stdout) == (2, "")
     assert said.stderr.splitlines()[0] == f"LS275 events cannot be taken at 127.0.0.1, port {port}"
     assert "found: Address already in use" in said.stderr
@@ -151,6 +155,7 @@ def test_a_port_in_use_is_one_message(kept: Kept) -> None:
         assert caught.value.problems[0].code == "LS275"
 
 
+@pytest.mark.usefixtures("forks")
 def test_the_port_of_an_intake_whose_up_was_killed_is_waited_for(kept: Kept) -> None:
     kept.start()
     until(lambda: kept.states)

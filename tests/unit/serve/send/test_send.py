@@ -16,7 +16,7 @@ from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
 from lakesmith.serve.send.check import Counted, awaited, settled
 
-pytestmark = [pytest.mark.in_turn("file", of=3), pytest.mark.processes]
+pytestmark = pytest.mark.processes
 
 Send = Callable[..., tuple[int, Any]]
 
