@@ -5,6 +5,7 @@ import shutil
 import signal
 import ssl
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import lakesmith
+from forked import fork_beside_up
 from lakesmith.errors import UsageError
 from lakesmith.execute.opened import read_project
 from lakesmith.page.guard import is_here, token_in
@@ -31,6 +33,12 @@ def until(is_so: Callable[[], object], seconds: float = 30.0) -> None:
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+@pytest.fixture(autouse=True)
+def _forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are forks, but the one that ends with ``up``: it is started as ``up`` starts it."""
+    fork_beside_up(monkeypatch)
 
 
 class Beside:
@@ -75,9 +83,8 @@ def test_a_killed_page_is_started_again_and_requests_wait_for_it(beside: Beside)
     assert "SIGKILL" in beside.said[1] and beside.said[2] == "the page was started again"
 
 
-@pytest.mark.in_turn
 def test_a_hung_page_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_process, "SILENT_SECONDS", 20.0)
+    monkeypatch.setattr(page_process, "SILENT_SECONDS", 12.0)
     MadeLake(tmp_path, 3).publish()
     beside = Beside(tmp_path)
     try:
@@ -86,14 +93,14 @@ def test_a_hung_page_is_started_again(tmp_path: Path, monkeypatch: pytest.Monkey
         os.kill(before, signal.SIGSTOP)
         # A request waits for the page that replaces it, and nothing is left of the hung one: no zombie.
         until(lambda: beside.pid != before, 60)
-        assert time.monotonic() - began > 10 and not Path(f"/proc/{before}").exists()
+        assert time.monotonic() - began > 6 and not Path(f"/proc/{before}").exists()
         assert beside.status(timeout=60) == 200
         until(lambda: len(beside.said) == 3)
-        assert "it hung: it said nothing for 20 seconds" in beside.said[1]
+        assert "it hung: it said nothing for 12 seconds" in beside.said[1]
         assert beside.said[2] == "the page was started again"
         # Longer than the limit: a page that answers goes on.
         pid = beside.pid
-        time.sleep(22)
+        time.sleep(14)
         assert beside.pid == pid and beside.status() == 200
     finally:
         beside.process.end()
@@ -119,26 +126,30 @@ def test_the_token_is_said_to_a_terminal_alone(beside: Beside) -> None:
         other.process.end()
 
 
+UP = """
+import sys, time
+from pathlib import Path
+from lakesmith.execute.opened import read_project
+from lakesmith.serve.options import PageChoice, UpOptions
+from lakesmith.serve.page_process import page_of
+root, urls = Path(sys.argv[1]), []
+options = UpOptions(root, page=PageChoice(True, int(sys.argv[2])))
+page = page_of(options, read_project(root, None).project, str, urls.append)
+while not urls: time.sleep(0.05)
+print(page.pid, flush=True)
+time.sleep(60)
+"""
+
+
 def test_the_page_ends_with_up(tmp_path: Path) -> None:
     MadeLake(tmp_path, 0)
-    script = (
-        "import sys, time; sys.path[:0] = ['tests', 'tests/unit/page']\n"
-        "from pathlib import Path; from test_page_beside_up import Beside, until\n"
-        f"it = Beside(Path({str(tmp_path)!r})); until(lambda: it.urls)\n"
-        "print(it.pid, flush=True); time.sleep(60)"
-    )
-    up = subprocess.Popen([*_python(), "-c", script], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", UP, str(tmp_path), str(free_port())]
+    up = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert up.stdout is not None
     pid = int(up.stdout.readline())
     up.kill()
     up.wait()
     until(lambda: not Path(f"/proc/{pid}").exists(), 10)
-
-
-def _python() -> list[str]:
-    import sys
-
-    return [sys.executable]
 
 
 def test_a_port_in_use_stops_up_only_if_it_was_asked_for(beside: Beside) -> None:
