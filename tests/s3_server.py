@@ -4,6 +4,7 @@ Its Glue refuses an update of another version than the table has, as AWS's does
 (moto_server_with_glue_versions.py).
 """
 
+import functools
 import os
 import sys
 import uuid
@@ -13,12 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import botocore.loaders
+import botocore.session
 from botocore.config import Config
 
 from server_process import ServerProcess, started
 
 REGION = "us-east-1"
 KEY_ID, SECRET = "key-of-the-tests", "secret-of-the-tests"
+# Each catalog and client has a session of its own, which reads the megabytes of what AWS is anew.
+botocore.session.create_loader = functools.cache(botocore.loaders.create_loader)
 _LAUNCHER = Path(__file__).with_name("moto_server_with_glue_versions.py")
 
 

@@ -72,7 +72,6 @@ def test_a_stale_commit_is_refused(catalog: Catalog, namespace: str, settings: M
     assert catalog.load_table((namespace, "orders")).scan().to_arrow().num_rows == 2
 
 
-@pytest.mark.in_turn
 def test_writers_at_once_lose_nothing(catalog: Catalog, namespace: str, settings: Mapping[str, str]) -> None:
     retries = {"commit.retry.num-retries": "50", "commit.retry.min-wait-ms": "10"}
     catalog.create_table((namespace, "orders"), ROWS.schema, properties=retries)
@@ -87,15 +86,13 @@ def test_writers_at_once_lose_nothing(catalog: Catalog, namespace: str, settings
     assert sorted(rows["order_id"].to_pylist()) == list(range(8))
 
 
-@pytest.mark.in_turn
-def test_a_rest_catalog_that_was_killed_knows_its_tables_at_the_same_place(s3: s3_server.Server) -> None:
-    with rest_server.running(s3) as server:
-        catalog = load_catalog("lake", **server.catalog)
-        catalog.create_namespace("bronze")
-        catalog.create_table("bronze.orders", ROWS.schema).append(ROWS)
-        server.end()
-        server.start()
-        assert catalog.load_table("bronze.orders").scan().to_arrow().num_rows == 2
+def test_a_rest_catalog_that_was_killed_knows_its_tables_at_the_same_place(rest: rest_server.Server) -> None:
+    catalog = load_catalog("lake", **rest.catalog)
+    catalog.create_namespace("killed")
+    catalog.create_table("killed.orders", ROWS.schema).append(ROWS)
+    rest.end()
+    rest.start()
+    assert catalog.load_table("killed.orders").scan().to_arrow().num_rows == 2
 
 
 def test_a_database_asks_for_its_password(jdbc: postgres_server.Server) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog import load_catalog
+from pyiceberg.catalog import Catalog, load_catalog
 
 import lakesmith
 import s3_server
@@ -31,13 +31,13 @@ PUBLISHED = {SUMMARY_KEY: "{}"}
 class Shop:
     """A project whose table ``bronze.orders`` PyIceberg writes, in a bucket that has a copy."""
 
-    def __init__(self, root: Path, s3: s3_server.Server) -> None:
+    def __init__(self, root: Path, s3: s3_server.Server, catalog: Catalog) -> None:
         self.root, self.s3, self.client = root, s3, s3.client()
         self.bucket = s3.make_bucket().removeprefix("s3://")
         self.copy = make_replica(self.client, self.bucket)
         self.prefix = self.bucket.replace("-", "_") + "_"
-        self.catalog: Any = load_catalog("lake", **s3.glue(f"s3://{self.bucket}/wh"))
-        self.catalog.create_namespace(f"{self.prefix}bronze")
+        self.catalog, namespace = catalog, f"{self.prefix}bronze"
+        catalog.create_namespace(namespace, {"location": f"s3://{self.bucket}/wh/{namespace}.db"})
         schema, of_project = pa.schema([("id", pa.int64())]), {PROJECT: "shop"}
         self.table = self.catalog.create_table(f"{self.prefix}bronze.orders", schema, properties=of_project)
         (root / "tables/bronze").mkdir(parents=True)
@@ -83,7 +83,7 @@ class Shop:
 
     def ids(self, prefix: str | None = None) -> list[int]:
         name = f"{'r' + self.prefix if prefix is None else prefix}bronze.orders"
-        table = load_catalog("lake", **self.s3.glue("s3://none/wh")).load_table(name)
+        table = self.catalog.load_table(name)
         return sorted(table.scan().to_arrow()["id"].to_pylist())
 
     def newest_data(self) -> str:
@@ -99,11 +99,19 @@ def fail() -> None:
     raise RuntimeError
 
 
+@pytest.fixture(scope="module")
+def catalog(s3: s3_server.Server) -> Catalog:
+    """PyIceberg's, which writes in any bucket: it remembers nothing of tables."""
+    return load_catalog("lake", **s3.glue("s3://none/wh"))
+
+
 @pytest.fixture
-def shop(tmp_path: Path, s3: s3_server.Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+def shop(
+    tmp_path: Path, s3: s3_server.Server, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Shop]:
     for name, value in s3.environ.items():
         monkeypatch.setenv(name, value)
-    yield Shop(tmp_path, s3)
+    yield Shop(tmp_path, s3, catalog)
     faults.clear()
 
 
@@ -119,7 +127,7 @@ def test_nothing_is_read_from_the_lost_bucket(shop: Shop) -> None:
     done = change.apply()
     assert shop.ids() == [1, 2, 3]
     assert (done.source, done.seconds is not None) == ("lost", True)
-    table = load_catalog("lake", **shop.s3.glue("s3://none/wh")).load_table(f"r{shop.prefix}bronze.orders")
+    table = shop.catalog.load_table(f"r{shop.prefix}bronze.orders")
     named = [each["path"] for each in table.inspect.all_manifests().to_pylist()]
     named += [each["file_path"] for each in table.inspect.files().to_pylist()]
     named += [snapshot.manifest_list for snapshot in table.metadata.snapshots]

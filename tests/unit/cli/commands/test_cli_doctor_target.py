@@ -60,7 +60,6 @@ def test_a_target_that_is_well(doctor: Callable[[], tuple[int, Found]], s3: Serv
     assert left == [0], "what was put there to try it is taken away again"
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("changed", "check", "said"),
     [
