@@ -32,6 +32,18 @@ def read_only(root: Path) -> Iterator[None]:
                 path.chmod(mode)
 
 
+@contextmanager
+def python_that_stays_held_to_modes(script: str) -> Iterator[subprocess.Popen[str]]:
+    """Runs a Python script that is told what to do by lines, and answers by lines."""
+    command = [*(_WITHOUT_POWERS if os.getuid() == 0 else ()), sys.executable, "-c", script]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def python_held_to_modes(script: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Runs a Python script that cannot write where modes do not let it."""
     command = [*(_WITHOUT_POWERS if os.getuid() == 0 else ()), sys.executable, "-c", script]

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from lakesmith.execute.lake import Lake
 from lakesmith.graph.graph import load
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.model import FileAction, FileIdentity, LedgerEntry
-from read_only import python_held_to_modes, read_only
+from read_only import python_that_stays_held_to_modes, read_only
 
 pytestmark = pytest.mark.processes
 
@@ -26,9 +27,14 @@ READING = (
 WRITING = (("run",), ("files", "bronze.orders", "--skip", "landing/orders/2.csv"))
 
 SCRIPT = """
-import contextlib, io, json
+import contextlib, io, json, os, sys
+import pyarrow.parquet
+from lakesmith.cli import commands
 from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
+
+for name in "status plan explain history files quarantine verify doctor run".split():
+    commands.app_of(name)
 
 def said(words):
     out, err = io.StringIO(), io.StringIO()
@@ -36,8 +42,34 @@ def said(words):
         code = guarded(lambda: app(words, prog_name="lakesmith", standalone_mode=False), words)
     return [code, out.getvalue(), err.getvalue()]
 
-print(json.dumps([said(words) for words in {calls!r}]))
+for line in sys.stdin:
+    task = json.loads(line)
+    if os.fork() == 0:
+        os.environ["LAKESMITH_CACHE"] = task["cache"]
+        print(json.dumps([said(words) for words in task["calls"]]), flush=True)
+        os._exit(0)
+    if os.wait()[1] != 0:
+        print("[]", flush=True)
 """
+"""A process that has imported the commands; a fork of it does those of a line, and knows of no other."""
+
+Said = Callable[[Path, tuple[tuple[str, ...], ...], Path], list[tuple[int, str, str]]]
+
+
+@pytest.fixture(scope="module")
+def said() -> Iterator[Said]:
+    """Says what commands say in a process that is held to the modes of files."""
+    with python_that_stays_held_to_modes(SCRIPT) as process:
+
+        def call(root: Path, calls: tuple[tuple[str, ...], ...], cache: Path) -> list[tuple[int, str, str]]:
+            words = [[*each, "--project", str(root)] for each in calls]
+            assert process.stdin is not None and process.stdout is not None
+            print(json.dumps({"calls": words, "cache": str(cache)}), file=process.stdin, flush=True)
+            found: list[Any] = json.loads(process.stdout.readline())
+            assert found, "it has failed"
+            return [tuple(each) for each in found]
+
+        yield call
 
 
 @pytest.fixture
@@ -54,20 +86,14 @@ def built(shop: Shop, tmp_path: Path) -> Shop:
     return shop
 
 
-def _said(root: Path, calls: tuple[tuple[str, ...], ...], cache: Path) -> list[tuple[int, str, str]]:
-    words = [[*call, "--project", str(root)] for call in calls]
-    done = python_held_to_modes(SCRIPT.replace("{calls!r}", repr(words)), {"LAKESMITH_CACHE": str(cache)})
-    assert done.returncode == 0, done.stderr
-    found: list[Any] = json.loads(done.stdout)
-    return [tuple(each) for each in found]
-
-
-def test_reading_commands_say_what_they_say_where_they_can_write(built: Shop, tmp_path: Path) -> None:
+def test_reading_commands_say_what_they_say_where_they_can_write(
+    built: Shop, said: Said, tmp_path: Path
+) -> None:
     cache = tmp_path / "cache"
     with read_only(built.root):
-        first = _said(built.root, READING, cache)
-        again = _said(built.root, READING, cache)
-    there = _said(built.root, READING, cache)
+        first = said(built.root, READING, cache)
+        again = said(built.root, READING, cache)
+    there = said(built.root, READING, cache)
 
     assert first[:-1] == again[:-1] == there[:-1]
     assert [(code, err) for code, _, err in first[:-1]] == [(0, "")] * (len(READING) - 1)
@@ -77,9 +103,9 @@ def test_reading_commands_say_what_they_say_where_they_can_write(built: Shop, tm
     assert sorted(path.name for path in cache.glob("project-*/cache/*"))
 
 
-def test_commands_that_write_say_what_they_cannot_write(built: Shop, tmp_path: Path) -> None:
+def test_commands_that_write_say_what_they_cannot_write(built: Shop, said: Said, tmp_path: Path) -> None:
     with read_only(built.root):
-        found = _said(built.root, WRITING, tmp_path / "cache")
+        found = said(built.root, WRITING, tmp_path / "cache")
 
     for code, _, err in found:
         assert code == 2
@@ -87,11 +113,11 @@ def test_commands_that_write_say_what_they_cannot_write(built: Shop, tmp_path: P
         assert "project.lock" in err and "Permission denied" in err
 
 
-def test_a_cache_that_cannot_be_written_either(built: Shop, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_either(built: Shop, said: Said, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
     with read_only(built.root), read_only(cache):
-        (status, files) = _said(built.root, (("status",), ("files", "bronze.orders")), cache)
+        (status, files) = said(built.root, (("status",), ("files", "bronze.orders")), cache)
 
     assert (status[0], status[2], files[0], files[2]) == (0, "", 0, "")
     assert list(cache.iterdir()) == []

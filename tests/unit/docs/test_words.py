@@ -1,19 +1,19 @@
 """The check of words finds retired phrases and over-long lines, and lets ordinary English pass."""
 
-import subprocess
-import sys
+import contextlib
+import io
 from pathlib import Path
 
 import pytest
-
-SCRIPT = Path(__file__).parents[3] / "scripts" / "words.py"
+import words
 
 
 def found(path: Path, text: str) -> str:
     path.write_text(text, encoding="utf-8")
-    done = subprocess.run([sys.executable, SCRIPT, path], capture_output=True, text=True, check=False)
-    assert done.returncode == (0 if "no retired words" in done.stdout else 1)
-    return done.stdout
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        code = words.main([str(path)])
+    assert code == (0 if "no retired words" in said.getvalue() else 1)
+    return said.getvalue()
 
 
 @pytest.mark.parametrize(
