@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import deployed
 import pytest
@@ -133,16 +134,29 @@ def test_terraform_finds_the_files_formatted(case: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
+MODULE = 'module "%s" {\n  source = "./%s"\n%s}\n'
+VALUES = '  artifact = "a"\n  project = "b"\n'
+
+
+@pytest.fixture(scope="module")
+def errors(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What Terraform finds wrong in all cases, which it reads as modules of one configuration."""
+    folder = tmp_path_factory.mktemp("deploy")
+    shutil.copytree(deployed.GOLDEN, folder, dirs_exist_ok=True)
+    modules = [MODULE % (case, case, VALUES) for case in deployed.CASES]
+    modules += [MODULE % ("bootstrap", "everything/bootstrap", "")]
+    (folder / "main.tf").write_text("".join(modules))
+    begun = terraform(folder, "init", "-backend=false", "-input=false", "-no-color")
+    assert begun.returncode == 0, begun.stderr
+    done = terraform(folder, "validate", "-no-color", "-json")
+    found = [each for each in json.loads(done.stdout)["diagnostics"] if each["severity"] == "error"]
+    assert done.returncode == (1 if found else 0), done.stdout + done.stderr
+    assert {each["range"]["filename"].partition("/")[0] for each in found} <= {*deployed.CASES}, found
+    return found
+
+
 @pytest.mark.processes
 @needs_provider
 @pytest.mark.parametrize("case", deployed.CASES)
-def test_terraform_finds_the_files_valid(case: str, tmp_path: Path) -> None:
-    shutil.copytree(deployed.GOLDEN / case, tmp_path / "deploy")
-    for folder in (
-        tmp_path / "deploy",
-        *((tmp_path / "deploy" / "bootstrap",) if case == "everything" else ()),
-    ):
-        begun = terraform(folder, "init", "-backend=false", "-input=false", "-no-color")
-        assert begun.returncode == 0, begun.stderr
-        done = terraform(folder, "validate", "-no-color")
-        assert done.returncode == 0, done.stdout + done.stderr
+def test_terraform_finds_the_files_valid(case: str, errors: list[dict[str, Any]]) -> None:
+    assert [each for each in errors if each["range"]["filename"].startswith(f"{case}/")] == []
