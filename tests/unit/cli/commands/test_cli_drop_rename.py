@@ -17,14 +17,26 @@ LEDGER = "lakesmith.bronze__orders__files"
 QUARANTINE = "lakesmith.bronze__orders__quarantine"
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> IcebergLake:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> IcebergLake:
     """bronze.orders with two batches and its sidecars, silver.orders derived from it."""
-    lake = IcebergLake(tmp_path / "shop")
+    lake = IcebergLake(tmp_path_factory.mktemp("made") / "shop")
     lake.take(1)
     lake.take(2)
     lake.batch("silver.orders", 1)
+    shutil.copytree(lake.root, lake.root.with_name("kept"))
     return lake
+
+
+@pytest.fixture
+def lake(made: IcebergLake) -> IcebergLake:
+    """The lake as it was made, at the same place. Its files in landing are the same ones."""
+    for each in ("tables", ".lakesmith"):
+        shutil.rmtree(made.root / each)
+        shutil.copytree(made.root.with_name("kept") / each, made.root / each)
+    shutil.copy(made.root.with_name("kept") / "lakesmith.yaml", made.root)
+    (made.root / "landing/3.csv").unlink(missing_ok=True)
+    return made
 
 
 class Killed(BaseException):
