@@ -1,6 +1,8 @@
 """Lakes of any number of tables for the web page, written by PyIceberg: quick, and with rows of no sense."""
 
+import shutil
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -57,9 +59,26 @@ class MadeLake:
             (root / name).write_text(text)
         for at in range(third if tables else 0):
             (root / f"landing/{at}").mkdir(parents=True, exist_ok=True)
-        state_dir = root / ".lakesmith"
-        self.catalog = LocalCatalog(state_dir / "catalog.db", state_dir / "warehouse")
+        self.catalog = self._catalog()
         self._writer: Any = self.catalog.writer() if tables else None
+
+    def _catalog(self) -> LocalCatalog:
+        state_dir = self.root / ".lakesmith"
+        return LocalCatalog(state_dir / "catalog.db", state_dir / "warehouse")
+
+    def kept(self) -> Callable[[], None]:
+        """Keeps a copy beside it; a call puts the lake back at its place, as it is now."""
+        copy, batches, pins = self.root.with_name(f"{self.root.name}-kept"), self.batches, self._pins
+        shutil.copytree(self.root, copy)
+
+        def put_back() -> None:
+            shutil.rmtree(self.root)
+            shutil.copytree(copy, self.root)
+            self.batches, self._pins, self.catalog = {**batches}, {**pins}, self._catalog()
+            self._writer = self.catalog.writer()
+
+        self.batches, self._pins = {**batches}, {**pins}
+        return put_back
 
     def publish(self, *tables: str, rows: int = 5, bad: int = 0, raw: str = HOSTILE) -> None:
         """Publishes a batch of ``rows`` rows of each of the tables (none: all), in their order."""

@@ -5,7 +5,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -21,12 +21,19 @@ pytestmark = pytest.mark.processes
 NAME = "silver.part_0"
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> MadeLake:
-    """Three tables, of which the last two are behind."""
-    made = MadeLake(tmp_path, 3)
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory: pytest.TempPathFactory) -> tuple[MadeLake, Callable[[], None]]:
+    """Three tables, of which the last two are behind; and what puts them back as they were."""
+    made = MadeLake(tmp_path_factory.mktemp("made") / "lake", 3)
     made.publish()
     made.publish("bronze.source_0", rows=3)
+    return made, made.kept()
+
+
+@pytest.fixture
+def lake(behind: tuple[MadeLake, Callable[[], None]]) -> MadeLake:
+    made, put_back = behind
+    put_back()
     return made
 
 
