@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from jinja2 import BytecodeCache, Environment
-from jinja2.bccache import Bucket
+from jinja2 import Environment
 
+from compiled import Compiled
 from lakesmith.api.lakehouse import Lakehouse
 from lakesmith.page import app
 from lakesmith.page.server import Ui
@@ -71,19 +71,6 @@ class Served:
         """Posts a form as somebody who has the token."""
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         return self.ask(path, {"Authorization": f"Bearer {self.token}", **form}, "POST", urlencode(fields))
-
-
-class Compiled(BytecodeCache):
-    """Templates, compiled once for all pages of this process: showing one takes a tenth of that."""
-
-    codes: ClassVar[dict[str, bytes]] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        if bucket.key in self.codes:
-            bucket.bytecode_from_string(self.codes[bucket.key])
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self.codes[bucket.key] = bucket.bytecode_to_string()
 
 
 @contextmanager
