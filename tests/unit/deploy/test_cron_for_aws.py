@@ -6,6 +6,7 @@ The oracle reads AWS's documented syntax on its own: it shares no line with the 
 import calendar
 import random
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import islice
 
 import pytest
@@ -19,6 +20,7 @@ LONG = " ".join(",".join(str(each) for each in range(1, last) if each % 7) for l
 RANGES = {"minute": (0, 59), "hour": (0, 23), "day": (1, 31), "month": (1, 12), "weekday": (0, 7)}
 
 
+@cache
 def aws_field(text: str, value: int, first: int, last: int) -> bool:
     """Whether a value matches a field of AWS: ``*``, ``a,b``, ``a-b``, ``a/n``."""
     if text in ("*", "?"):
@@ -102,8 +104,8 @@ def random_crons(number: int) -> list[str]:
 def next_firings(translated: tuple[str, ...], end: datetime) -> list[datetime]:
     """The minutes up to ``end`` in which one of the expressions fires. Days that do not match are skipped."""
     found, at = [], START.replace(second=0) + timedelta(minutes=1)
+    fields = [each.removeprefix("cron(").removesuffix(")").split() for each in translated]
     while at <= end:
-        fields = [each.removeprefix("cron(").removesuffix(")").split() for each in translated]
         if not any(aws_field(f[3], at.month, 1, 12) and aws_day(f[2], f[4], at) for f in fields):
             at = at.replace(hour=0, minute=0) + timedelta(days=1)
             continue
