@@ -1,12 +1,12 @@
 """``lakesmith connect`` on a project's folder: what it asks, what it shows, and what it never shows."""
 
 import json
+import shutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from lake import IcebergLake
+from lake import FILES, IcebergLake
 from pyiceberg.catalog.sql import SqlCatalog
 from shop import Cli
 
@@ -42,13 +42,21 @@ SECRETS = {
 NAMES = ("local", "glue", "tables", "rest", "token", "database", "file")
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> IcebergLake:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> IcebergLake:
     """A project with bronze.orders and silver.orders built, gold.number not."""
-    made = IcebergLake(tmp_path / "s3cr3t-folder")
-    (made.root / "lakesmith.yaml").write_text(TARGETS)
+    made = IcebergLake(tmp_path_factory.mktemp("made") / "s3cr3t-folder")
     made.write("bronze.orders")
     made.write("silver.orders")
+    return made
+
+
+@pytest.fixture
+def lake(made: IcebergLake) -> IcebergLake:
+    """The project with its files as they were: what is in the lake no case changes."""
+    shutil.rmtree(made.root / "tables/raw", ignore_errors=True)
+    for name, text in {**FILES, "lakesmith.yaml": TARGETS}.items():
+        (made.root / name).write_text(text)
     return made
 
 
