@@ -72,6 +72,7 @@ def test_a_stale_commit_is_refused(catalog: Catalog, namespace: str, settings: M
     assert catalog.load_table((namespace, "orders")).scan().to_arrow().num_rows == 2
 
 
+@pytest.mark.in_turn
 def test_writers_at_once_lose_nothing(catalog: Catalog, namespace: str, settings: Mapping[str, str]) -> None:
     retries = {"commit.retry.num-retries": "50", "commit.retry.min-wait-ms": "10"}
     catalog.create_table((namespace, "orders"), ROWS.schema, properties=retries)
