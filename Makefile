@@ -12,7 +12,7 @@ ONLY ?=
 WALKS ?= examples/* docs/tutorial.md
 BROWSER ?= tests/browser
 
-.PHONY: browser pictures demo test test-all recording touched check unit soak bench versions walks emulated bare-roots checkers deploy-tests actionlint orchestrators docs format clean
+.PHONY: browser pictures demo test test-all recording touched check unit soak bench versions walks emulated bare-roots checkers deploy-tests release-tests actionlint orchestrators docs format clean
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lakesmith needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -91,6 +91,8 @@ checkers: $(VENV)/checkers  ## checkov, parliament and statelint read what deplo
 # Mostly they wait for resources, so that more than two go on at once.
 deploy-tests: $(VENV)/installed  ## Terraform applies the deployments of the examples to an emulated AWS; needs terraform and its provider: make deploy-tests ONLY=privileges
 	$(BIN)/python -m pytest tests/deploy -m deploys -k "$(ONLY)" --numprocesses 4 --dist loadgroup
+
+release-tests: test-all walks browser checkers deploy-tests versions  ## all that a release has to pass besides: hours
 
 actionlint: $(VENV)/installed  ## the linter of workflows, for the tests of what deploy writes for GitHub; needs Go
 	GOBIN=$(CURDIR)/$(BIN) go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12

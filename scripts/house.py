@@ -19,7 +19,7 @@ LIMITS = {
     f"files under {SHORT_FILE} lines": 20,
     "files in the largest folder": 28,
     "lines of the largest file": 420,
-    "lines of tests": 71_300,
+    "lines of tests": 71_700,
     f"lines over {LONG_LINE} characters": 0,
 }
 

@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 sys.path.append(str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent / "spark"))
 
+from prefixes import PREFIXES, watch_patches
+
 import turns
+
+watch_patches()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -79,11 +83,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "deploys" in item.keywords and "deploys" not in config.option.markexpr:
             item.add_marker(pytest.mark.skip(reason="takes minutes: make deploy-tests"))
     part = turns.part_of(os.environ, config.rootpath)
-    rest = (
-        []
-        if part is None
-        else [item for of in (turns.PARTS, turns.USUAL, 3) for item in _not_due(items, part, of)]
-    )
+    rest = [] if part is None else [item for item in items if item.get_closest_marker("release")]
+    if part is not None:
+        rest += [item for of in (turns.PARTS, turns.USUAL, 3) for item in _not_due(items, part, of)]
     left_out = set(map(id, rest))
     items[:] = [item for item in items if id(item) not in left_out]
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
@@ -116,6 +118,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in reports:
             if isinstance(report, pytest.TestReport):
                 seconds[folder(report.nodeid)] += report.duration
+    if PREFIXES.asked:
+        terminalreporter.write_line(f"{PREFIXES.found} of {PREFIXES.asked} runs were there already")
     if seconds:
         terminalreporter.section("time of each part")
     for part, spent in sorted(seconds.items(), key=lambda each: -each[1]):
@@ -211,6 +215,17 @@ def jdbc() -> Iterator[postgres_server.Server]:
 
     with listening() as server:
         yield server
+
+
+@pytest.fixture
+def tmp_path(
+    request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A folder of the test's own. Cases on Spark have the same one, one after the other: those of a module
+    that begin alike share their beginning (``prefixes``)."""
+    if not {"session", "spark"}.intersection(request.fixturenames):
+        return tmp_path
+    return PREFIXES.folder_of(request.path, tmp_path_factory)
 
 
 @pytest.fixture

@@ -14,9 +14,7 @@ import spark_cluster_server
 from lakesmith.spark.start.find_java import find_java
 
 # A cluster on one machine takes minutes.
-pytestmark = pytest.mark.skipif(
-    os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
-)
+pytestmark = pytest.mark.release
 
 PROGRAM: Final = """
 import json, sys, time

@@ -1,6 +1,5 @@
 """The examples on a cluster of two workers, with all files in S3, equal the same on one machine."""
 
-import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,9 +8,7 @@ import pytest
 from cluster_place import LAKESMITH, Place
 
 # A cluster on one machine takes minutes.
-pytestmark = pytest.mark.skipif(
-    os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
-)
+pytestmark = pytest.mark.release
 
 RUNS: Final = """
 import json, shutil, sys

@@ -1,7 +1,6 @@
 """A caller's own session on a cluster: a child process, Python tables, upserts, refreshes and replays."""
 
 import json
-import os
 from pathlib import Path
 from typing import Final
 
@@ -13,9 +12,7 @@ from lakesmith.spark.start.jars import ensure_jars
 from lakesmith.spark.start.versions import installed_pair
 
 # A cluster on one machine takes minutes.
-pytestmark = pytest.mark.skipif(
-    os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
-)
+pytestmark = pytest.mark.release
 
 PROJECT: Final = {
     "tables/bronze/orders.yaml": """

@@ -1,6 +1,5 @@
 """Executors and drivers killed during a batch on a cluster: after the next run each row is there once."""
 
-import os
 import random
 import signal
 import time
@@ -16,9 +15,7 @@ import s3_server
 import spark_cluster_server
 
 # A cluster on one machine takes minutes.
-pytestmark = pytest.mark.skipif(
-    os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
-)
+pytestmark = pytest.mark.release
 
 LEASE = "6"
 MANY = 30_000

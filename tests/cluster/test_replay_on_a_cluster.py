@@ -1,7 +1,6 @@
 """A replay on a cluster whose executors are killed: each row is in the table or in quarantine, once."""
 
 import json
-import os
 import signal
 from collections import Counter
 from pathlib import Path
@@ -24,9 +23,7 @@ from lakesmith.sources.objects import bucket_and_key
 from lakesmith.spark.batch.sidecar import SidecarKind
 
 # A cluster on one machine takes minutes.
-pytestmark = pytest.mark.skipif(
-    os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
-)
+pytestmark = pytest.mark.release
 
 ORDERS = TableName.parse("bronze.orders")
 TABLE = """

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import sys
 import zipfile
 from pathlib import Path
@@ -16,9 +15,7 @@ from lakesmith.spark.start.jars import ensure_jars, spark_home
 from lakesmith.spark.start.versions import installed_pair
 
 # A cluster on one machine takes minutes.
-pytestmark = pytest.mark.skipif(
-    os.environ.get("LAKESMITH_PART") != "all", reason="minutes long: make test-all, make soak"
-)
+pytestmark = pytest.mark.release
 
 SUBMIT = Path(lakesmith.__file__).with_name("submit.py")
 

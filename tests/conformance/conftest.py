@@ -14,6 +14,7 @@ sys.path.append(str(Path(__file__).parents[1] / "spark" / "cli"))
 
 import places
 from shared_project import Files, Make, Said, SharedProject
+from soaking import chosen
 
 from lakesmith.cli.guard import guarded
 from lakesmith.cli.main import app
@@ -34,7 +35,7 @@ def _as_before(by_keys: None) -> Iterator[None]:
     use_naming(AS_IN_PROJECT)
 
 
-@pytest.fixture(params=places.KINDS)
+@pytest.fixture(params=chosen(places.KINDS))
 def place(request: pytest.FixtureRequest) -> places.Place:
     if request.param == places.EMBEDDED:
         return places.embedded()

@@ -19,7 +19,7 @@ import s3_server
 from faulty_proxy import DROP, Asked, Fault, Proxy, running
 from lakesmith.execute.events import TableRedone
 
-pytestmark = pytest.mark.in_turn
+pytestmark = pytest.mark.release
 
 Is = Callable[[Asked], bool]
 

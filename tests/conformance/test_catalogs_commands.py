@@ -9,8 +9,6 @@ from places import Place
 from shared_project import Make, SharedProject, grown
 from small_shop import FIRST, LINES, NEWEST, ORDERS, RULES, SECOND, SHOP, SUMS, Order, csv, lines, newest
 
-pytestmark = pytest.mark.in_turn
-
 ALL = "SELECT * FROM silver.newest ORDER BY order_id"
 
 

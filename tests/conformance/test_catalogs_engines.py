@@ -10,8 +10,6 @@ from shared_project import Make, SharedProject
 
 from lakesmith.spark.start.versions import POSTGRES_JARS, installed_pair, local_jars
 
-pytestmark = pytest.mark.in_turn
-
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 JARS = (*local_jars(), *installed_pair().aws_jars, *POSTGRES_JARS)
 

@@ -2,15 +2,17 @@
 
 import json
 
+import places
 import pytest
 from harness import fail
 from left_behind import mentions
 from shared_project import Make, SharedProject
 from small_shop import LINES, NEWEST, ORDERS, SUMS, VERSIONS, Order, csv, newest
+from soaking import chosen
 
 from lakesmith.execute import faults
 
-pytestmark = pytest.mark.in_turn
+pytestmark = pytest.mark.parametrize("place", chosen(places.KINDS, places.EMBEDDED), indirect=True)
 
 ADA = "Ada Lovelace-Byron"
 FIRST = (Order(1, ADA, 5, 1), Order(2, "Bo", 7, 1), Order(3, ADA, 11, 1))

@@ -8,8 +8,6 @@ from small_shop import FIRST, LATE, SECOND, SHOP, csv
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.commits import physical
 
-pytestmark = pytest.mark.in_turn
-
 TABLES = ("bronze.orders", "silver.lines", "silver.newest")
 
 

@@ -1,10 +1,7 @@
 """Objects whose keys Hadoop takes for patterns or other names: read as they are, and named by each row."""
 
-import pytest
 from shared_project import Make
 from small_shop import ORDERS, Order, csv
-
-pytestmark = pytest.mark.in_turn
 
 ODD = (
     "a b.csv",

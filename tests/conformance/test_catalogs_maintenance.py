@@ -1,6 +1,5 @@
 """On every catalog: tables are looked after, and who reads them goes on."""
 
-import pytest
 from maintaining import soon
 from places import Place
 from shared_project import Make, SharedProject, grown
@@ -12,8 +11,6 @@ from lakesmith.catalog.remote import RemoteCatalog
 from lakesmith.project.definitions import TableName
 from lakesmith.sources.objects import bucket_and_key
 from lakesmith.spark.maintenance.orphans import remove_files
-
-pytestmark = pytest.mark.in_turn
 
 MORE = (Order(6, "Dee", 21, 1), Order(1, "Ada", 6, 2))
 BATCHES = (FIRST, SECOND, LATE)

@@ -13,7 +13,7 @@ from small_shop import FIRST, LATE, ORDERS, SECOND, Order, csv
 import rest_server
 import s3_server
 
-pytestmark = pytest.mark.in_turn
+pytestmark = pytest.mark.release
 
 REPORTS = {
     "tables/silver/lines.sql": "SELECT order_id, amount * 2 AS twice FROM shop.orders\n",

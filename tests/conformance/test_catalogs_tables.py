@@ -30,9 +30,8 @@ from lakesmith.execute import faults
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.commits import physical
 
-pytestmark = pytest.mark.in_turn
 
-
+@pytest.mark.parametrize("place", places.KINDS, indirect=True)
 def test_files_are_taken_once(make: Make) -> None:
     shop = make(ORDERS)
     shop.land("orders/1.csv", csv(*FIRST))

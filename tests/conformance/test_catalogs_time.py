@@ -1,10 +1,7 @@
 """On every catalog: back to a point of the past, moments by name, and what changed between two."""
 
-import pytest
 from shared_project import Make, SharedProject, grown
 from small_shop import FIRST, SECOND, SHOP, newest
-
-pytestmark = pytest.mark.in_turn
 
 
 def first_batch(shop: SharedProject, table: str) -> str:

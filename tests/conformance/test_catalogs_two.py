@@ -12,7 +12,7 @@ from lakesmith.execute import faults
 from lakesmith.execute.events import TableRedone
 from lakesmith.spark.iceberg.commits import JavaTables
 
-pytestmark = pytest.mark.in_turn
+pytestmark = pytest.mark.release
 
 FILES = ORDERS | LINES | NEWEST | SUMS
 TABLES = ("bronze.orders", "silver.lines", "silver.newest", "gold.sums")

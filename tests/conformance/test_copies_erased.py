@@ -82,7 +82,7 @@ def test_no_version_of_any_object_has_them(make: Make, s3_client: Any, place: pl
     assert shop.must_run().published == {}
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_an_erasure_that_was_stopped_among_versions_continues(
     make: Make, s3_client: Any, place: places.Place
 ) -> None:
@@ -97,7 +97,7 @@ def test_an_erasure_that_was_stopped_among_versions_continues(
     assert "begun and not ended" not in shop.must("status").out
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_the_receipt_and_an_alert_say_until_when_versions_last(
     make: Make, s3_client: Any, place: places.Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,7 +139,7 @@ def test_the_receipt_and_an_alert_say_until_when_versions_last(
     assert ADA not in str(said.data)
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_a_replica_that_the_deployment_declares(make: Make, s3_client: Any, place: places.Place) -> None:
     shop, bucket, replica = lived(make, s3_client, place)
     s3_client.delete_bucket_replication(Bucket=bucket)

@@ -1,6 +1,6 @@
 """Writers, a compactor and an eraser on one lake while files land: nothing is lost, doubled or left over.
 
-The suite has a minute of it now and then; a soak as many minutes as it draws histories, on each catalog.
+A release has a minute of it, a soak as many minutes as it draws histories, on each catalog.
 """
 
 import random
@@ -16,6 +16,8 @@ import postgres_server
 import rest_server
 import s3_server
 
+pytestmark = pytest.mark.release
+
 
 def require_right(crowd: Crowd, copy: Path) -> None:
     print(
@@ -27,7 +29,6 @@ def require_right(crowd: Crowd, copy: Path) -> None:
     accounts.require_nothing_of_the_erased(copy)
 
 
-@pytest.mark.in_turn
 def test_a_crowd_on_one_machine(tmp_path: Path) -> None:
     crowd = Crowd(tmp_path / "work", places.embedded(), seed=11)
     crowd.work_together(seconds=1, writers=2)

@@ -13,7 +13,7 @@ from small_shop import NEWEST, SUMS, Order, csv, sums
 
 from lakesmith.spark.start.versions import local_jars
 
-pytestmark = pytest.mark.in_turn
+pytestmark = pytest.mark.release
 
 ADA = "Ada"
 BRONZE, NEW, LINES, TOTALS = (

@@ -105,7 +105,7 @@ def erased(shop: SharedProject, sessions: Path, *words: str) -> tuple[int, Any]:
     return ended.code, json.loads(ended.output)
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_nothing_tells_of_them_any_more(shop: SharedProject, tmp_path: Path) -> None:
     interrupted(shop)
     sessions = tmp_path / "sessions"
@@ -134,7 +134,6 @@ def test_nothing_tells_of_them_any_more(shop: SharedProject, tmp_path: Path) -> 
     shop.must("verify")
 
 
-@pytest.mark.in_turn
 def test_names_that_tell_of_a_number_also_in_tables_without_the_column(make: Make) -> None:
     notes = "tables/bronze/notes.yaml"
     written = (

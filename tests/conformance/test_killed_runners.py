@@ -19,6 +19,8 @@ import postgres_server
 import rest_server
 import s3_server
 
+pytestmark = pytest.mark.release
+
 LEASE, NO_LEASE = "6", "0"
 ENDS = (
     "after-lock:kill", "after-intent@bronze.orders:killboth", "after-branch@bronze.orders:kill",
@@ -56,7 +58,6 @@ def machines(tmp_path: Path, place: places.Place) -> Machines:
     return Machines(tmp_path, place)
 
 
-@pytest.mark.in_turn
 def test_who_waits_takes_over_from_one_that_is_killed(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,8 @@ import s3_server
 from buckets import make_replica, replicate
 from lakesmith.sources.objects import bucket_and_key
 
+pytestmark = pytest.mark.release
+
 FIRST = (Order(1, "Ada", 5, 1), Order(2, "Bo", 7, 1))
 SECOND = (Order(2, "Bo", 8, 2), Order(3, "Cy", 13, 1))
 THIRD = (Order(4, "Di", 1, 1), Order(1, "Ada", -1, 2))
@@ -160,7 +162,6 @@ def place(request: pytest.FixtureRequest, known_s3: s3_server.Server) -> places.
     return places.in_glue(known_s3)
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("place", "lose"),
     [
@@ -206,7 +207,6 @@ def newest_files(shop: SharedProject, table: str, bucket: str) -> frozenset[str]
     return frozenset(path.removeprefix(f"s3://{bucket}/") for path in paths)
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize("place", [REGION], indirect=True)
 def test_the_drill(
     make: Make, known_s3: s3_server.Server, elsewhere: s3_server.Server, request: pytest.FixtureRequest

@@ -60,7 +60,7 @@ def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path / "shop")
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_commands_beside_up_use_its_jvm(shop: Shop) -> None:
     shop.land(1, 2)
     shared = socket_of(shop.root, "local", kind="up")
@@ -105,7 +105,7 @@ def test_commands_beside_up_use_its_jvm(shop: Shop) -> None:
     assert not shared.exists()
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_up_that_ends_waits_a_while_for_a_command(shop: Shop) -> None:
     shop.land(1)
     with kept(shop) as up:
@@ -142,7 +142,7 @@ def kill_asking() -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_the_page_asks_in_the_jvm_of_up_and_leaves_it_well(shop: Shop) -> None:
     shop.land(1, 2)
     with kept(shop), served(shop.root) as page:

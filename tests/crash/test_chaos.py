@@ -24,7 +24,7 @@ from soaking import SOAK
 from postgres_server import Server
 from server_process import started
 
-pytestmark = pytest.mark.in_turn
+pytestmark = pytest.mark.release
 
 EXAMPLE = Path(__file__).parents[2] / "examples/retail-sales"
 LAKESMITH = [sys.executable, "-c", "from lakesmith.cli.main import main; main()"]

@@ -32,7 +32,7 @@ def results(root: Path) -> dict[str, int]:
     return {row["source"]: row["n"] for row in json.loads(must(root, "query", sql, "--json"))}
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_a_check_that_is_killed_leaves_no_jvm_no_lock_and_no_results(tmp_path: Path) -> None:
     root = made(tmp_path / "shop")
     with RunProcess.start(root, command=("check",)) as check:
@@ -45,7 +45,7 @@ def test_a_check_that_is_killed_leaves_no_jvm_no_lock_and_no_results(tmp_path: P
     assert results(root) == {"batch": 2, "check": 2}
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_checks_beside_up_see_whole_batches_and_disturb_none(tmp_path: Path) -> None:
     root, seen = made(tmp_path / "shop"), []
     with kept(Shop(root)):  # type: ignore[arg-type]

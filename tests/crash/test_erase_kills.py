@@ -16,9 +16,7 @@ from machines import QUICKLY
 from places import embedded, project_file
 from small_shop import NEWEST, ORDERS, SUMS, Order, csv, newest, sums
 
-import turns
-
-pytestmark = pytest.mark.in_turn(of=turns.PARTS)
+pytestmark = pytest.mark.release
 
 ADA = "Ada Lovelace-Byron"
 FIRST = (Order(1, ADA, 5, 1), Order(2, "Bo", 7, 1), Order(3, ADA, 11, 1))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from harness import Harness, RunResult
 from processes import must, run_killed
+from soaking import chosen
 from test_machine import disk, fill, remount
 
 from lakesmith.execute.events import ExportFailed
@@ -16,6 +17,7 @@ source: {files: {path: landing/, format: csv}}
 columns: {id: bigint}
 export: {format: json, keep: 0 seconds}
 """
+KILLS = ("after-publish:kill", "export-written:kill", "export-manifest:killboth")
 
 
 def exported(root: Path) -> list[int]:
@@ -25,8 +27,7 @@ def exported(root: Path) -> list[int]:
     return sorted(json.loads(line)["id"] for text in texts for line in text.splitlines())
 
 
-@pytest.mark.parametrize("fault", ["after-publish:kill", "export-written:kill", "export-manifest:killboth"])
-@pytest.mark.in_turn
+@pytest.mark.parametrize("fault", chosen(KILLS, "export-manifest:killboth"))
 def test_the_next_run_completes_the_export(tmp_path: Path, fault: str) -> None:
     root = tmp_path / "shop"
     (root / "tables/bronze").mkdir(parents=True)
@@ -45,7 +46,6 @@ def test_the_next_run_completes_the_export(tmp_path: Path, fault: str) -> None:
     assert "nothing to do" in must(root)
 
 
-@pytest.mark.in_turn
 def test_an_export_folder_that_is_full_or_read_only_is_completed_later(
     tmp_path: Path, session: SessionHandle
 ) -> None:

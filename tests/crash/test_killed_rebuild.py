@@ -1,10 +1,7 @@
 """A rebuild killed after its rows are written: readers have the old rows, the next run publishes the new."""
 
-import pytest
 from harness import Harness
 from processes import run
-
-pytestmark = pytest.mark.in_turn
 
 SQL = "tables/silver/orders.sql"
 FILES = {

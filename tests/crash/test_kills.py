@@ -2,13 +2,14 @@
 
 One project goes through all of it: before each run something lands, each run dies somewhere else, and after
 each death everything that is published must be right as far as it goes. The last runs are left alone, and
-everything must be there. One death is there at each commit, the others take turns.
+everything must be there. The suite has one death of them.
 """
 
 import pytest
 from audit import Audit
 from killed_shop import FILES, VERSIONS, Shop
 from processes import must, run_killed
+from soaking import chosen
 
 KILLS = (
     "after-lock:kill", "after-create@bronze.orders:kill", "after-branch@bronze.orders:killjvm",
@@ -25,15 +26,13 @@ FIRST = KILLS[:2]
 """Where the first run of a lake dies; the others die in later ones."""
 ALWAYS = "before-swap@silver.orders:killboth/4"
 
-CASES = [pytest.param(fault, marks=[] if fault == ALWAYS else [pytest.mark.in_turn]) for fault in KILLS]
-
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     return Shop(tmp_path_factory.mktemp("kills") / "shop", seed=3, files=FILES | VERSIONS)
 
 
-@pytest.mark.parametrize("fault", CASES)
+@pytest.mark.parametrize("fault", chosen(KILLS, ALWAYS))
 def test_what_is_published_is_right_whenever_a_run_is_killed(shop: Shop, fault: str) -> None:
     shop.land()
     if fault not in FIRST and not shop.is_grown:

@@ -7,8 +7,6 @@ from harness import Harness
 
 from lakesmith.execute import faults
 
-pytestmark = pytest.mark.in_turn
-
 FILES = {
     "tables/bronze/orders.yaml": (
         'source:\n  files: {path: landing/orders/, pattern: "*.csv*", format: csv}\n'

@@ -21,8 +21,6 @@ from lakesmith.errors import LakesmithError
 from lakesmith.execute import faults
 from lakesmith.spark.start.session import SessionHandle, local_catalog_conf
 
-pytestmark = pytest.mark.in_turn
-
 SMALL = "size=24m"
 """Room for a few batches."""
 

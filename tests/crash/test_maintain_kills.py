@@ -8,7 +8,7 @@ from audit import Audit
 from killed_shop import Shop
 from processes import RunProcess, holder_of, kill, must, run, run_killed, wait_until
 
-pytestmark = pytest.mark.in_turn("file")
+pytestmark = pytest.mark.release
 
 KILLS = (
     "maintain-begin@silver.orders:killboth/300",

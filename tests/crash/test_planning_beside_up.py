@@ -52,7 +52,7 @@ def cancelled(page: Served, sql: str) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_a_query_that_is_planned_for_hours_holds_up_nobody(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "shop")
     with with_one_row(shop) as (page, jvm):
@@ -74,7 +74,7 @@ def test_a_query_that_is_planned_for_hours_holds_up_nobody(tmp_path: Path) -> No
         assert '<td class="n">2</td>' in page.post("/query", sql=ROWS).text and shop.jvm() == jvm
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_a_cancelled_query_that_keeps_all_cores_costs_the_engine(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "shop")
     with with_one_row(shop) as (page, jvm):

@@ -19,6 +19,8 @@ from test_warm import Shop, environment, jvms_of
 
 from page_server import Served, served
 
+pytestmark = pytest.mark.release
+
 CHECKED = """
 source: {files: {path: landing/, format: csv}}
 columns: {id: bigint}

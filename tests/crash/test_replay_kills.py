@@ -9,8 +9,6 @@ from processes import must, run_killed
 from read_elsewhere import catalog_of
 from soaking import chosen
 
-pytestmark = pytest.mark.in_turn("file")
-
 TABLE = """
 source:
   files: {{path: landing/, pattern: "*.csv", format: csv}}

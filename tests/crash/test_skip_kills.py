@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from processes import must, run
 from read_elsewhere import catalog_of
-
-pytestmark = pytest.mark.in_turn("file")
+from soaking import chosen
 
 TABLE = "source:\n  files: {path: landing/, format: csv}\ncolumns: {id: bigint}\n"
 POINTS = {"after-intent": False, "before-swap": False, "after-publish": True}
@@ -39,7 +38,7 @@ def states(root: Path) -> dict[str, str]:
     return {Path(file["path"]).stem: file["state"] for file in json.loads(ended.output)["files"]}
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", chosen(POINTS, "before-swap"))
 def test_a_killed_skip_is_whole_or_nothing(root: Path, point: str) -> None:
     before, skip = head(root), ("files", "bronze.orders", "--skip", f"{point}.csv")
     killed = run(root, f"{point}:kill", skip)

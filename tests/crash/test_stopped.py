@@ -8,8 +8,13 @@ import pytest
 from audit import TABLES, Audit
 from killed_shop import Shop
 from processes import RunProcess, holder_of, is_gone, kill, must, run, status, wait_until
+from soaking import chosen
 
-pytestmark = pytest.mark.in_turn("file")
+STOPS = (
+    "after-branch@bronze.orders:stopjvm",
+    "before-swap@bronze.orders:stopjvm",
+    "before-swap@silver.orders:stopjvm",
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +34,7 @@ def heads(shop: Shop) -> dict[str, int]:
     return {name: published.head for name, published in found.items() if published}
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        "after-branch@bronze.orders:stopjvm",
-        "before-swap@bronze.orders:stopjvm",
-        "before-swap@silver.orders:stopjvm",
-    ],
-)
+@pytest.mark.parametrize("fault", chosen(STOPS, "before-swap@silver.orders:stopjvm"))
 def test_a_writer_that_goes_on_after_another_has_published_changes_nothing(shop: Shop, fault: str) -> None:
     """The JVM is stopped with a write or a whole commit to go; Python, which holds the lock, is killed."""
     shop.land()
@@ -59,6 +57,7 @@ def test_a_writer_that_goes_on_after_another_has_published_changes_nothing(shop:
     Audit(shop).check_complete()
 
 
+@pytest.mark.release
 def test_a_second_run_says_who_holds_the_project_and_that_it_is_stopped(shop: Shop) -> None:
     shop.land()
     with RunProcess.start(shop.root, "after-lock:stop") as stopped:
@@ -77,6 +76,7 @@ def test_a_second_run_says_who_holds_the_project_and_that_it_is_stopped(shop: Sh
     Audit(shop).check_complete()
 
 
+@pytest.mark.release
 def test_two_runs_at_once(tmp_path: Path) -> None:
     """Both do what there is to do, one after the other; neither does it twice."""
     shop = Shop(tmp_path / "shop", seed=13)

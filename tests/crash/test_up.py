@@ -18,8 +18,6 @@ from read_elsewhere import catalog_of
 
 from server_process import free_port
 
-pytestmark = pytest.mark.in_turn("file", of=3)
-
 FILES = {
     "lakesmith.yaml": "name: shop\ntargets: {local: {}}\n",
     "tables/bronze/sales_raw.yaml": "source:\n  http: {path: /sales, tokens: [SALES_TOKEN]}\n"
@@ -192,7 +190,7 @@ def test_what_is_acknowledged_is_in_the_lake_once_whatever_is_killed(kept: Kept)
     assert TOKEN not in (kept.root / "up.log").read_text()
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_a_jvm_that_was_killed_is_replaced_and_a_table_that_fails_holds_up_no_other(kept: Kept) -> None:
     broken = "SELECT product_id, CAST(raise_error('never right') AS STRING) AS wrong FROM silver.sales"
     (kept.root / "tables/gold/broken.sql").write_text(broken)
@@ -215,7 +213,7 @@ def test_a_jvm_that_was_killed_is_replaced_and_a_table_that_fails_holds_up_no_ot
     assert not (kept.root / ".lakesmith/up.json").exists()
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_a_second_signal_gives_up_the_batch_under_way(kept: Kept) -> None:
     # Each row takes long on its own, so that the batch cannot end meanwhile.
     slow = "import time\n\nfrom pyspark.sql import functions as F\n\n\ndef slow(silver__sales):\n"

@@ -15,7 +15,7 @@ from lakesmith.journal.reading import Reader
 from lakesmith.page.guard import token_in
 from server_process import free_port
 
-pytestmark = pytest.mark.in_turn("file", of=3)
+pytestmark = pytest.mark.release
 
 
 class WithPage(Kept):

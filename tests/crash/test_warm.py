@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from processes import Ended, RunProcess, is_gone, kill, wait_until
 from read_elsewhere import catalog_of
+from soaking import chosen
 
 from lakesmith.spark.start.resident import socket_of
 from lakesmith.spark.start.session_folder import living_folders, new_session_folder
@@ -119,7 +120,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     wait_until(lambda: not shop.socket.exists(), "the keeper has gone", 20)
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_a_day_of_a_warm_spark(shop: Shop) -> None:
     shop.land(1, 2)
     first = shop.typed("run")
@@ -158,8 +159,7 @@ def test_a_day_of_a_warm_spark(shop: Shop) -> None:
     assert not shop.socket.exists(), "nobody watches: none is left"
 
 
-@pytest.mark.in_turn
-@pytest.mark.parametrize("victim", ["jvm", "keeper"])
+@pytest.mark.parametrize("victim", chosen(["jvm", "keeper"], "jvm"))
 def test_one_that_was_killed_costs_a_cold_start(shop: Shop, victim: str) -> None:
     shop.land(1)
     assert shop.typed("run").code == 0
@@ -187,7 +187,7 @@ def _is_keeper(folder: Path) -> bool:
         return False
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_stop_and_what_leaves_none(shop: Shop) -> None:
     shop.land(1)
     assert "no Spark was left warm" in shop.called("stop").output
@@ -204,7 +204,7 @@ def test_stop_and_what_leaves_none(shop: Shop) -> None:
     wait_until(lambda: is_gone(jvm), "the JVM ends", 20)
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_a_declared_time_counts_without_a_terminal(shop: Shop) -> None:
     engine = "targets: {local: {engine: {keep_warm: 2 minutes}}, other: {}}\ndefault_target: local\n"
     (shop.root / "lakesmith.yaml").write_text(FILES["lakesmith.yaml"] + engine)
@@ -223,7 +223,7 @@ def test_a_declared_time_counts_without_a_terminal(shop: Shop) -> None:
     assert shop.rows("silver.orders") == [1, 2, 3]
 
 
-@pytest.mark.in_turn
+@pytest.mark.release
 def test_an_erasure_ends_it_and_leaves_none(shop: Shop) -> None:
     shop.lets_be_erased()
     shop.land(1, 2)
@@ -238,6 +238,7 @@ def test_an_erasure_ends_it_and_leaves_none(shop: Shop) -> None:
     assert shop.rows("silver.orders") == [2]
 
 
+@pytest.mark.release
 def test_an_erasure_waits_for_the_sessions_of_commands_that_go_on(shop: Shop) -> None:
     shop.lets_be_erased()
     shop.land(1, 2)

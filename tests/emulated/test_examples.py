@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.in_turn
+pytestmark = pytest.mark.release
 
 
 @pytest.mark.parametrize(("example", "tables"), [("customer-orders", 4), ("invoices", 4)])

@@ -23,6 +23,7 @@ from textwrap import dedent
 from typing import Any, NamedTuple
 
 import pytest
+from prefixes import PREFIXES, key_of
 from pyspark.sql import DataFrame, SparkSession
 
 from lakesmith import limits
@@ -175,8 +176,13 @@ class Harness:
     def run(
         self, *patterns: str, full: Iterable[str] = (), parallel: int = 2, approve: Iterable[str] = ()
     ) -> RunResult:
-        """Does what ``run PATTERNS --full-refresh FULL --approve APPROVE`` does, on the shared JVM."""
+        """Does what ``run PATTERNS --full-refresh FULL --approve APPROVE`` does, on the shared JVM; or puts
+        back what the same run of another case left."""
         project, graph = self.load()
+        full, approve = tuple(full), tuple(approve)
+        key = None if self.clones else key_of(self, project, patterns, full, parallel, approve)
+        if key is not None and (found := PREFIXES.find(key, self)) is not None:
+            return found
         lake = Lake.open(project)
         approve = map(str, graph.order) if self.approves else approve
         rebuilt, approved = (frozenset(map(TableName.parse, names)) for names in (full, approve))
@@ -186,7 +192,10 @@ class Harness:
         engine = SparkEngine(self.handle, lake, clones=self.clones)
         run = Run(decider, names, lambda _lock, _size: engine, events.append)
         run.parallel = parallel
-        return RunResult(run.run(), tuple(events))
+        result = RunResult(run.run(), tuple(events))
+        if key is not None:
+            PREFIXES.keep(key, self, result)
+        return result
 
     def must_run(self, *patterns: str, full: Iterable[str] = (), approve: Iterable[str] = ()) -> RunResult:
         """``run``, and it has to end well."""

@@ -2,8 +2,11 @@
 
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TypeVar
+
+import pytest
+from _pytest.mark import ParameterSet
 
 SOAK = int(os.environ.get("LAKESMITH_SOAK", "0"))
 """How many histories a soak draws; 0: this is the suite."""
@@ -16,7 +19,9 @@ def seeds(first: int) -> list[int]:
     return [first, *(random.randrange(10**9) for _ in range(SOAK))]
 
 
-def chosen(cases: Sequence[Case], *suite: Case) -> Sequence[Case]:
-    """All cases in a soak, and in the suite those that it is to have."""
-    assert set(suite) <= set(cases)  # type: ignore[call-overload]
-    return cases if SOAK else suite
+def chosen(cases: Iterable[Case], *suite: Case) -> list[ParameterSet]:
+    """All cases, those that are not the suite's short cut marked so. Raises ValueError if it has others."""
+    every = list(cases)
+    if unknown := [case for case in suite if case not in every]:
+        raise ValueError(f"no such cases: {unknown}")
+    return [pytest.param(case, marks=[] if case in suite else pytest.mark.release) for case in every]
