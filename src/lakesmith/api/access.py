@@ -159,7 +159,7 @@ class Access:
         """The project as it was last read, for its secrets and logs; a kept one, too, that is broken."""
         self._kept = KeptProject(self.folder, target) if self.host.keeps_project else None
         self._look = Look()
-        self._given = given
+        self.given = given
         self._action: Action | None = None
         self._handle: SessionHandle | None = None
         self._clones: ReadingSessions | None = None
@@ -307,7 +307,7 @@ class Access:
                 self.size = size
                 keep = self._keep(opened, reads) if stays else None
                 with self.host.busy("starting Spark"):
-                    self._handle = open_session(opened.project, size, keep, self._given)
+                    self._handle = open_session(opened.project, size, keep, self.given)
                 for note in (each for each in self._handle.notes if STARTS_ITS_OWN in each):
                     self.host.notice(note)
                 self._reads_topics = opened.project.has_topics
@@ -330,7 +330,7 @@ class Access:
                 self._end_session()
             if self._handle is None:
                 self.size = size
-                engine = open_engine(opened.lake, lock, tell, size, self._keep(opened), self._given)
+                engine = open_engine(opened.lake, lock, tell, size, self._keep(opened), self.given)
                 self._handle = engine.session
                 self._reads_topics = opened.project.has_topics
                 self._follow()
@@ -367,7 +367,7 @@ class Access:
 
     def _require_living(self) -> None:
         """Ends a session whose JVM has died. One that was given is its owner's."""
-        if self.lost_spark and self._given is None:
+        if self.lost_spark and self.given is None:
             self._end_session()
 
     def _require_writer(self, reads: bool) -> None:
@@ -391,7 +391,7 @@ class Access:
 
     def _keep(self, opened: Opened, reads: bool = False) -> KeepWarm | None:
         """Where a warm session of the project is, and how long this process leaves one."""
-        if self._given is not None or not self.host.reuses:
+        if self.given is not None or not self.host.reuses:
             return None
         from lakesmith.spark.start.resident import KeepWarm, socket_of
 

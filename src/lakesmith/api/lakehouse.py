@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from lakesmith.api.access import Access, Host
 from lakesmith.api.changing import Changing
+from lakesmith.api.testing.calls import Testing
 from lakesmith.api.tracing import Tracing
 from lakesmith.plan.cost import DataSize
 from lakesmith.quoting import quoted
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from lakesmith.plan.steps import BadRows
 
 
-class Lakehouse(Changing, Tracing):
+class Lakehouse(Changing, Tracing, Testing):
     """A project on one of its targets. Each call reads the project's files and the lake's state again.
 
     The Spark session starts when a call first needs it, and stays until ``close`` or the end of the ``with``

@@ -131,7 +131,7 @@ class ColumnReader(DraftReader):
             )
         if form.renamed_from is not None:
             self._check_earlier_name(name, form.renamed_from, place)
-        return Column(name, given, form.doc, form.required, place, form.renamed_from)
+        return Column(name, given, form.doc, form.required, place, form.renamed_from, pii=form.pii)
 
     def _check_earlier_name(self, name: str, earlier: str, place: Place) -> None:
         others = self.draft.settings.columns or {}

@@ -134,6 +134,8 @@ class Column:
     default: str | None = None
     symbols: tuple[str, ...] = ()
     is_inferred: bool = False
+    pii: bool = setting(usual=False)
+    """Whether the column has personal data: `lakesmith test --create` masks its values."""
 
     @property
     def earlier(self) -> tuple[str, ...]:

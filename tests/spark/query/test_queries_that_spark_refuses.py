@@ -10,6 +10,8 @@ from lakesmith.errors import UsageError
 from lakesmith.spark.ask import run_query
 from lakesmith.spark.start.session import SessionHandle
 
+pytestmark = pytest.mark.in_turn
+
 FILES = {
     "tables/bronze/orders.yaml": """
         source:

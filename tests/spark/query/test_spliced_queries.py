@@ -18,6 +18,8 @@ from lakesmith.sql.functions import nondeterministic
 from lakesmith.sql.splice import splice
 from lakesmith.sql.tokens import tokenize
 
+pytestmark = pytest.mark.in_turn
+
 
 def _cases(name: str) -> ModuleType:
     """The case tables of a unit test."""

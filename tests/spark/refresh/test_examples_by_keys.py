@@ -8,6 +8,8 @@ from harness import Harness
 
 from lakesmith.spark.start.session import SessionHandle
 
+pytestmark = pytest.mark.in_turn
+
 EXAMPLES = Path(__file__).parents[3] / "examples"
 GOLDS = {
     "customer-orders": ("gold.customers_by_city_month", "landing/orders"),
@@ -37,7 +39,7 @@ def test_a_gold_costs_what_changed(
     kinds = []
     for path in data:
         shutil.copy(path, shop.root / landing)
-        published = shop.must_run(f"+{gold}").published
+        published = shop.must_run().published
         kinds += [published[gold].kind] if gold in published else []
     assert kinds[0] == "full"
     assert set(kinds[1:]) == {"keys"}

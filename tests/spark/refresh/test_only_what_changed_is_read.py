@@ -6,14 +6,14 @@ The others are taken away meanwhile: whoever opens one fails.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from harness import Harness, MakeShop, refresh_by_keys
+from harness import Harness, MakeShop
 
-from lakesmith.catalog.record import Record
 from lakesmith.project.definitions import TableName
 from lakesmith.spark.iceberg.change_feed import changed_rows
+
+pytestmark = pytest.mark.in_turn
 
 SOURCED = """
 source:
@@ -43,46 +43,16 @@ FILES = {
 }
 IN_TIME = {"gold.by_hour": "keys", "gold.sliding": "keys", "gold.by_day": "sums"}
 SALES, SHOPS = TableName("bronze", "sales"), TableName("bronze", "shops")
-Seen = tuple[dict[str, dict[str, Record]], dict[str, list[Any]]]
-"""What runs with hidden files published, and the rows that were there after them."""
 
 
-@pytest.fixture(scope="module")
-def seen(make_lake: MakeShop) -> Seen:
-    """Two sales on each of three days, each in a shop of its own; then a shop and sales of a day change."""
-    runs, there = dict[str, dict[str, Record]](), dict[str, list[Any]]()
-    shop = make_lake(FILES)
+@pytest.fixture
+def shop(make_shop: MakeShop, by_keys: None) -> Harness:
+    """Two sales on each of three days, each day in a shop of its own."""
+    shop = make_shop(FILES)
     rows = [f"{day}{half},{day},{day},2024-06-0{day} {half}0:15:00" for day in (1, 2, 3) for half in (0, 1)]
     shop.land("landing/sales/1.csv", "\n".join(["id,shop,amount,sold", *rows]) + "\n")
-    with pytest.MonkeyPatch.context() as patch:
-        refresh_by_keys(patch)
-        shop.take("landing/shops/1.csv", "shop,city\n1,Oslo\n2,Rome\n3,Bonn\n")
-        shop.spark.sql("UPDATE lake.bronze.shops SET city = 'Roma' WHERE shop = 2").collect()
-        with hidden(shop, SHOPS, lambda path: "shop=2" not in str(path)):
-            runs["joined"] = shop.must_run("gold.of_shops").published
-        there["joined"] = shop.rows("gold.of_shops", "id", "shop", "city")
-
-        before = shop.state("bronze.sales").refs["main"]
-        old = {path.name for path in (shop.root / ".lakesmith/warehouse/bronze/sales").rglob("*.parquet")}
-        shop.take("landing/sales/2.csv", "id,shop,amount,sold\n30,2,9,2024-06-02 00:20:00\n", "bronze.sales")
-        after = shop.state("bronze.sales").refs["main"]
-        with (
-            hidden(shop, SALES, lambda path: path.name in old),
-            changed_rows(shop.spark, SALES, before, after) as changes,
-        ):
-            there["came"], there["went"] = changes.came.collect(), changes.went.collect()
-        with hidden(shop, SALES, _of_other_days):
-            runs["in time"] = shop.must_run(*IN_TIME).published
-        expected = "SELECT date_trunc('hour', sold), avg(amount) FROM lake.bronze.sales GROUP BY 1"
-        there["computed"] = sorted(map(tuple, shop.spark.sql(expected).collect()))
-        there["by_hour"] = shop.rows("gold.by_hour")
-        runs["below"] = shop.must_run("gold.positive", "gold.above").published
-        there["above"] = list(shop.state("gold.above").snapshots.values())
-
-        shop.spark.sql("UPDATE lake.bronze.sales SET amount = 50 WHERE id = 20").collect()
-        with hidden(shop, SALES, _of_other_days):
-            runs["corrected"] = shop.must_run(*IN_TIME).published
-    return runs, there
+    shop.take("landing/shops/1.csv", "shop,city\n1,Oslo\n2,Rome\n3,Bonn\n")
+    return shop
 
 
 @contextmanager
@@ -102,23 +72,35 @@ def _of_other_days(path: Path) -> bool:
     return "2024-06-02" not in str(path)
 
 
-def test_the_feed_opens_the_files_that_differ(seen: Seen) -> None:
-    _, there = seen
-    assert [row["id"] for row in there["came"]] == [30]
-    assert there["went"] == []
+def test_the_feed_opens_the_files_that_differ(shop: Harness) -> None:
+    before = shop.state("bronze.sales").refs["main"]
+    old = {path.name for path in (shop.root / ".lakesmith/warehouse/bronze/sales").rglob("*.parquet")}
+    shop.take("landing/sales/2.csv", "id,shop,amount,sold\n30,2,9,2024-06-02 00:20:00\n", "bronze.sales")
+    after = shop.state("bronze.sales").refs["main"]
+    with (
+        hidden(shop, SALES, lambda path: path.name in old),
+        changed_rows(shop.spark, SALES, before, after) as changes,
+    ):
+        assert [row["id"] for row in changes.came.collect()] == [30]
+        assert changes.went.collect() == []
 
 
-def test_files_of_other_hours_windows_and_days_are_not_opened(seen: Seen) -> None:
-    published, there = seen[0]["in time"], seen[1]
+def test_files_of_other_hours_windows_and_days_are_not_opened(shop: Harness) -> None:
+    shop.take("landing/sales/2.csv", "id,shop,amount,sold\n30,2,9,2024-06-02 00:20:00\n", "bronze.sales")
+    with hidden(shop, SALES, _of_other_days):
+        published = shop.must_run(*IN_TIME).published
     assert {name: record.kind for name, record in published.items()} == IN_TIME
     moved = {name: (each.account.inserted, each.account.updated) for name, each in published.items()}
     # At 0:15 lie the windows from 0:00 and 0:10, at 0:20 those from 0:10 and 0:20.
     assert moved == {"gold.by_hour": (0, 1), "gold.sliding": (1, 1), "gold.by_day": (0, 1)}
-    assert there["computed"] == there["by_hour"]
+    expected = "SELECT date_trunc('hour', sold), avg(amount) FROM lake.bronze.sales GROUP BY 1"
+    assert sorted(map(tuple, shop.spark.sql(expected).collect())) == shop.rows("gold.by_hour")
 
 
-def test_a_corrected_row_reaches_its_own_day_alone(seen: Seen) -> None:
-    published = seen[0]["corrected"]
+def test_a_corrected_row_reaches_its_own_day_alone(shop: Harness) -> None:
+    shop.spark.sql("UPDATE lake.bronze.sales SET amount = 50 WHERE id = 20").collect()
+    with hidden(shop, SALES, _of_other_days):
+        published = shop.must_run(*IN_TIME).published
     assert {name: record.kind for name, record in published.items()} == IN_TIME
     assert {name: each.account.updated for name, each in published.items()} == {
         "gold.by_hour": 1,
@@ -127,16 +109,22 @@ def test_a_corrected_row_reaches_its_own_day_alone(seen: Seen) -> None:
     }
 
 
-def test_a_changed_side_of_a_join_reaches_its_partners_alone(seen: Seen) -> None:
-    record = seen[0]["joined"]["gold.of_shops"]
+def test_a_changed_side_of_a_join_reaches_its_partners_alone(shop: Harness) -> None:
+    shop.spark.sql("UPDATE lake.bronze.shops SET city = 'Roma' WHERE shop = 2").collect()
+    with hidden(shop, SHOPS, lambda path: "shop=2" not in str(path)):
+        record = shop.must_run("gold.of_shops").published["gold.of_shops"]
     assert (record.kind, record.account.inserted, record.account.deleted) == ("keys", 2, 2)
-    assert [row[2] for row in seen[1]["joined"]] == ["Oslo"] * 2 + ["Roma"] * 2 + ["Bonn"] * 2
+    assert [row[2] for row in shop.rows("gold.of_shops", "id", "shop", "city")] == ["Oslo"] * 2 + [
+        "Roma"
+    ] * 2 + ["Bonn"] * 2
 
 
-def test_a_batch_that_changes_nothing_is_no_work_for_the_tables_below(seen: Seen) -> None:
-    published, there = seen[0]["below"], seen[1]
+def test_a_batch_that_changes_nothing_is_no_work_for_the_tables_below(shop: Harness) -> None:
+    shop.land("landing/sales/2.csv", "id,shop,amount,sold\n30,2,9,2024-06-02 00:20:00\n")
+    published = shop.must_run("bronze.sales", "gold.by_hour", "gold.positive", "gold.above").published
     account = published["gold.positive"].account
     assert (published["gold.positive"].kind, account.read) == ("sums", 2)
     assert (account.inserted, account.updated, account.deleted) == (0, 0, 0)
     assert published["gold.above"].kind == "advance"
-    assert len([each for each in there["above"] if each.count("added-records")]) == 1
+    written = [each for each in shop.state("gold.above").snapshots.values() if each.count("added-records")]
+    assert len(written) == 1

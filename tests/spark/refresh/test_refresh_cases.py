@@ -4,7 +4,7 @@ import pytest
 from equality_delete import delete_equal
 from harness import MakeShop
 
-pytestmark = pytest.mark.usefixtures("by_keys")
+pytestmark = [pytest.mark.in_turn, pytest.mark.usefixtures("by_keys")]
 
 BRONZE = "source:\n  files: {path: landing/orders/, format: csv}\ncolumns: {id: bigint, city: string}\n"
 BY_CITY = "SELECT city, count(*) AS n FROM bronze.orders GROUP BY city"

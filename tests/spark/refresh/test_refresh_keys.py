@@ -6,16 +6,18 @@ with DuckDB.
 
 import random
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from pathlib import Path
 
 import pytest
-from harness import Harness, MakeShop, RunResult, refresh_by_keys
+from harness import Harness
 
 from lakesmith import limits
 from lakesmith.execute.events import TableRedone
+from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.in_turn
+
 
 SOURCED = """
 source:
@@ -37,27 +39,25 @@ GROUPED = (
     " items"
     " FROM silver.orders GROUP BY customer"
 )
-UNNAMED = "SELECT count(*) AS n FROM silver.orders GROUP BY customer"
-FILES = {
-    "tables/bronze/orders.yaml": SOURCED.format(name="orders", columns=ORDERS),
-    "tables/bronze/customers.yaml": SOURCED.format(name="customers", columns=CUSTOMERS),
-    "tables/silver/orders.yaml": KEYED.format(name="orders"),
-    "tables/silver/customers.yaml": KEYED.format(name="customers"),
+QUERIES = {
+    "grouped": GROUPED,
+    "items": "SELECT DISTINCT item, customer % 3 AS part FROM silver.orders",
+    "plain": "SELECT item, amount * 2 AS doubled FROM silver.orders WHERE customer > 2",
+    "unnamed": "SELECT count(*) AS n FROM silver.orders GROUP BY customer",
 }
-BELOW = ("bronze.*", "silver.*")
-OF_ORDERS = ("bronze.orders", "silver.orders")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _by_keys() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        refresh_by_keys(patch)
-        yield
 
 
 @pytest.fixture
-def shop(make_shop: MakeShop) -> Harness:
-    return make_shop(FILES, compiled=True)
+def shop(tmp_path: Path, session: SessionHandle, by_keys: None) -> Harness:
+    files = {
+        "tables/bronze/orders.yaml": SOURCED.format(name="orders", columns=ORDERS),
+        "tables/bronze/customers.yaml": SOURCED.format(name="customers", columns=CUSTOMERS),
+        "tables/silver/orders.yaml": KEYED.format(name="orders"),
+        "tables/silver/customers.yaml": KEYED.format(name="customers"),
+    }
+    (tmp_path / "shop/landing/customers").mkdir(parents=True)
+    golds = {f"tables/gold/{name}.sql": query for name, query in QUERIES.items()}
+    return Harness(tmp_path / "shop", session, {**files, **golds}, compiled=True)
 
 
 def _land(shop: Harness, dice: random.Random, number: int, tables: tuple[str, ...]) -> None:
@@ -77,106 +77,18 @@ def _land(shop: Harness, dice: random.Random, number: int, tables: tuple[str, ..
         shop.land(f"landing/customers/{number}.csv", "\n".join(lines) + "\n")
 
 
-BY_ITEM = """
-from pyspark.sql import DataFrame, functions as F
-
-def by_item(silver__orders: DataFrame, silver__customers: DataFrame) -> DataFrame:
-    cities = silver__customers.select(F.col("id").alias("customer"), "city")
-    return silver__orders.join(cities, "customer").groupBy("item", "city").agg(F.sum("amount").alias("total"))
-"""
-BY_ITEM_IN_SQL = """
-SELECT item, city, sum(amount) FROM lake.silver.orders o JOIN lake.silver.customers c ON o.customer = c.id
-GROUP BY item, city"""
-ELSEWHERE = """
-from pyspark.sql import DataFrame
-
-def elsewhere(silver__orders: DataFrame) -> DataFrame:
-    customers = silver__orders.sparkSession.table("lake.silver.customers")
-    return silver__orders.join(customers.select("id", "city"), "id")
-"""
-IN_FULL = "so it is refreshed in full"
-LIMITS = {
-    "scattered": ("COMPUTED_WHOLE_ABOVE_CHANGED_PART", 0.5, ""),
-    "keys": ("COMPUTED_WHOLE_ABOVE_KEYS", 1, f" keys of it are touched, {IN_FULL}"),
-    "rows": ("ROWS_REPLACED_BY_PLACE_UP_TO", 0, f" come, {IN_FULL}"),
-    "files": ("DATA_FILES_REPLACED_IN_UP_TO", 0, f"it has too many files to replace rows in, {IN_FULL}"),
-}
-"""What makes the table ``gold.grouped_CASE`` be computed as a whole, and how what is said then ends."""
-
-
-@dataclass(frozen=True)
-class Landed:
-    """Runs after orders and customers landed, then orders twice, then customers; ``by_item`` and its query
-    after each; after the second the runs of tables computed as a whole, and those that are not right."""
-
-    runs: list[RunResult]
-    by_item: list[tuple[Counter[Any], Counter[Any]]]
-    whole: dict[str, RunResult]
-    differing: list[str]
-
-
-@pytest.fixture(scope="module")
-def landed(make_lake: MakeShop) -> Landed:
-    grouped = {f"gold.grouped_{case}": GROUPED for case in LIMITS}
-    seen, dice = Landed([], [], {}, []), random.Random(1)
-    shop = make_lake(FILES, compiled=True)
-    shop.define({**grouped, "gold.unnamed": UNNAMED})
-    shop.write({"tables/gold/by_item.py": BY_ITEM, "tables/gold/by_item.yaml": "deterministic: true\n"})
-    shop.write({"tables/gold/elsewhere.py": ELSEWHERE})
-    for number, tables in enumerate([("orders", "customers"), ("orders",), ("orders",), ("customers",)], 1):
-        _land(shop, dice, number, tables)
-        seen.runs.append(shop.must_run(*BELOW, "gold.unnamed", "gold.by_item") if number > 1 else shop.run())
-        expected = Counter(map(tuple, shop.spark.sql(BY_ITEM_IN_SQL).collect()))
-        seen.by_item.append((Counter(shop.rows("gold.by_item", "item", "city", "total")), expected))
-        for case, (name, most, _) in LIMITS.items() if number == 2 else ():
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(limits, name, most)
-                seen.whole[case] = shop.must_run(f"gold.grouped_{case}")
-        seen.differing.extend(shop.differing(grouped) if number == 2 else [])
-    return seen
-
-
-def _redone(result: RunResult, table: str) -> list[str]:
-    return [event.reason for event in result.of(table) if isinstance(event, TableRedone)]
-
-
-def test_scattered_changes_are_no_reason_to_look_at_each(landed: Landed) -> None:
-    result = landed.whole["scattered"]
-    assert result.published["gold.grouped_scattered"].kind == "full"
-    said = _redone(result, "gold.grouped_scattered")
+def test_scattered_changes_are_no_reason_to_look_at_each(
+    shop: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "COMPUTED_WHOLE_ABOVE_CHANGED_PART", 0.5)
+    dice = random.Random(1)
+    for number in (1, 2):
+        _land(shop, dice, number, ("orders", "customers") if number == 1 else ("orders",))
+        result = shop.must_run("bronze.*", "silver.*", "gold.grouped")
+    assert result.published["gold.grouped"].kind == "full"
+    said = [event.reason for event in result.of("gold.grouped") if isinstance(event, TableRedone)]
     assert len(said) == 1
     assert said[0].startswith("the changes of silver.orders are in ")
-
-
-@pytest.mark.parametrize("case", ["keys", "rows", "files"])
-def test_what_is_too_much_to_be_replaced_is_computed_as_a_whole(landed: Landed, case: str) -> None:
-    result = landed.whole[case]
-    assert result.published[f"gold.grouped_{case}"].kind == "full"
-    (said,) = _redone(result, f"gold.grouped_{case}")
-    assert said.endswith(LIMITS[case][2])
-    assert f"gold.grouped_{case}" not in landed.differing
-
-
-def test_a_python_table_is_refreshed_by_keys(landed: Landed) -> None:
-    for number, (result, (found, expected)) in enumerate(zip(landed.runs, landed.by_item, strict=True), 1):
-        if number > 1 and "gold.by_item" in result.published:
-            assert result.published["gold.by_item"].kind == "sums"
-        assert expected == found
-
-
-def test_a_python_table_that_reads_another_table_by_itself_is_refused(landed: Landed) -> None:
-    result = landed.runs[0]
-    assert result.code == 1
-    assert [problem.code for problem in result.problems] == ["LS616"]
-    assert "silver.customers" in (result.problems[0].found or "")
-
-
-def test_what_the_plan_refuses_is_found_out_once(landed: Landed) -> None:
-    for number, result in enumerate(landed.runs[:3], start=1):
-        assert _redone(result, "gold.unnamed") == (
-            ["no column of its result tells which rows a change reaches"] if number == 2 else []
-        )
-        assert result.published["gold.unnamed"].kind == "full"
 
 
 def _order(key: int, seq: int, customer: int, op: str = "I") -> str:
@@ -184,63 +96,36 @@ def _order(key: int, seq: int, customer: int, op: str = "I") -> str:
     return f"{header}{key},{seq},{op},{customer},a,1.00,2024-06-03 00:00:00\n"
 
 
-PAIRS = {
-    "sql": "SELECT a.id, b.id AS other FROM silver.orders a LEFT JOIN silver.orders b"
-    " ON a.customer = b.customer AND a.id <> b.id",
-    "named_once": "WITH c AS (SELECT id, customer FROM silver.orders) SELECT a.id, b.id AS other FROM c a"
-    " JOIN c b ON a.customer = b.customer",
+PAIRS_IN_SQL = {
+    "tables/gold/pairs.sql": "SELECT a.id, b.id AS other FROM silver.orders a LEFT JOIN silver.orders b"
+    " ON a.customer = b.customer AND a.id <> b.id"
 }
 PAIRS_IN_PYTHON = {
-    "tables/gold/python.yaml": "inputs: {one: silver.orders, two: silver.orders}\ndeterministic: true\n",
-    "tables/gold/python.py": "def python(one, two):\n"
+    "tables/gold/pairs.yaml": "inputs: {one: silver.orders, two: silver.orders}\ndeterministic: true\n",
+    "tables/gold/pairs.py": "def pairs(one, two):\n"
     "    two = two.selectExpr('id AS other', 'customer')\n"
     "    joined = one.join(two, (one.customer == two.customer) & (one.id != two.other), 'left')\n"
     "    return joined.select(one.id, two.other)\n",
 }
-STEPS = [
-    (_order(1, 1, customer=1), [(1, None)]),
-    (_order(2, 1, customer=1), [(1, 2), (2, 1)]),
-    (_order(3, 1, customer=2), [(1, 2), (2, 1), (3, None)]),
-    (_order(2, 2, customer=2), [(1, None), (2, 3), (3, 2)]),
-    (_order(3, 2, customer=2, op="D"), [(1, None), (2, None)]),
-]
-"""Orders that land, and the pairs of orders of one customer after each."""
 
 
-Pairs = list[tuple[RunResult, dict[str, list[tuple[Any, ...]]]]]
-"""The run of each step, and the rows after it by table; ``named_once`` is run in the first two."""
-
-
-@pytest.fixture(scope="module")
-def pairs(make_lake: MakeShop) -> Pairs:
-    shop = make_lake({**FILES, **PAIRS_IN_PYTHON}, compiled=True)
-    shop.define({f"gold.{name}": query for name, query in PAIRS.items()})
-    seen: Pairs = []
-    for number, (order, _) in enumerate(STEPS):
-        tables = ("sql", "python", "named_once")[: 3 if number < 2 else 2]
-        golds = [f"gold.{name}" for name in tables]
-        result = shop.take(f"landing/orders/{number}.csv", order, *OF_ORDERS, *golds)
-        seen.append((result, {name: shop.rows(f"gold.{name}") for name in tables}))
-    return seen
-
-
-@pytest.mark.parametrize("table", ["sql", "python"])
-def test_a_changed_row_is_joined_with_the_rows_of_its_own_table(pairs: Pairs, table: str) -> None:
+@pytest.mark.parametrize("files", [PAIRS_IN_SQL, PAIRS_IN_PYTHON], ids=["sql", "python"])
+def test_a_changed_row_is_joined_with_the_rows_of_its_own_table(shop: Harness, files: dict[str, str]) -> None:
     """Given for both sides at once, changed rows would find pairs of changed rows only."""
-    for number, ((_, expected), (result, rows)) in enumerate(zip(STEPS, pairs, strict=True)):
-        published = result.published[f"gold.{table}"]
+    shop.write(files)
+    names = ("bronze.*", "silver.*", "gold.pairs")
+    steps = [
+        (_order(1, 1, customer=1), [(1, None)]),
+        (_order(2, 1, customer=1), [(1, 2), (2, 1)]),
+        (_order(3, 1, customer=2), [(1, 2), (2, 1), (3, None)]),
+        (_order(2, 2, customer=2), [(1, None), (2, 3), (3, 2)]),
+        (_order(3, 2, customer=2, op="D"), [(1, None), (2, None)]),
+    ]
+    for number, (rows, expected) in enumerate(steps):
+        published = shop.take(f"landing/orders/{number}.csv", rows, *names).published["gold.pairs"]
         assert published.kind == ("keys" if number else "full")
-        assert rows[table] == expected
+        assert shop.rows("gold.pairs") == expected
     assert published.account.read == 1, "a changed row that is read twice is counted once"
-
-
-def test_what_is_named_once_and_joined_with_itself_is_computed_as_a_whole(pairs: Pairs) -> None:
-    """Which of the two a changed row stands for cannot be told apart where the text names its table once."""
-    result, rows = pairs[1]
-    assert result.published["gold.named_once"].kind == "full"
-    said = _redone(result, "gold.named_once")
-    assert said == ["it joins silver.orders, read once, with itself"]
-    assert rows["named_once"] == [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
 LOST_BY_BOTH_SIDES = {
@@ -263,27 +148,32 @@ def test_a_key_that_both_sides_of_a_join_lose_in_one_run_is_gone(shop: Harness) 
     shop.write({f"tables/gold/{name}.sql": query for name, query in LOST_BY_BOTH_SIDES.items()})
     golds = [f"gold.{name}" for name in LOST_BY_BOTH_SIDES]
     shop.land("landing/orders/1.csv", _order(1, 1, customer=1))
-    shop.take("landing/customers/1.csv", "id,seq,op,city\n1,1,I,Oslo\n", *BELOW, *golds)
+    shop.take("landing/customers/1.csv", "id,seq,op,city\n1,1,I,Oslo\n", "bronze.*", "silver.*", *golds)
     assert {gold: shop.rows(gold) for gold in golds} == {gold: [(1,)] for gold in golds}
     for key in (3, 4):
         shop.land(f"landing/orders/{key}.csv", _order(key, 1, customer=1))
     shop.land("landing/customers/2.csv", "id,seq,op,city\n3,1,I,Oslo\n")
-    published = shop.must_run(*BELOW, *golds).published
+    published = shop.must_run("bronze.*", "silver.*", *golds).published
     assert {published[gold].kind for gold in golds} == {"keys"}
-    gone: dict[str, list[Any]] = {"gold.few_of_both": [], "gold.few_and_old": [], "gold.without_both": []}
-    assert {gold: shop.rows(gold) for gold in golds} == gone
+    expected = {"gold.few_of_both": [], "gold.few_and_old": [], "gold.without_both": []}
+    assert {gold: shop.rows(gold) for gold in golds} == expected
 
 
-QUERIES = {
-    "gold.grouped": GROUPED,
-    "gold.items": "SELECT DISTINCT item, customer % 3 AS part FROM silver.orders",
-    "gold.plain": "SELECT item, amount * 2 AS doubled FROM silver.orders WHERE customer > 2",
-}
+def test_what_is_named_once_and_joined_with_itself_is_computed_as_a_whole(shop: Harness) -> None:
+    """Which of the two a changed row stands for cannot be told apart where the text names its table once."""
+    query = "WITH c AS (SELECT id, customer FROM silver.orders) SELECT a.id, b.id AS other FROM c a JOIN c b"
+    shop.write({"tables/gold/pairs.sql": f"{query} ON a.customer = b.customer"})
+    names = ("bronze.*", "silver.*", "gold.pairs")
+    shop.take("landing/orders/1.csv", _order(1, 1, customer=1), *names)
+    result = shop.take("landing/orders/2.csv", _order(2, 1, customer=1), *names)
+    assert result.published["gold.pairs"].kind == "full"
+    said = [event.reason for event in result.of("gold.pairs") if isinstance(event, TableRedone)]
+    assert said == ["it joins silver.orders, read once, with itself"]
+    assert shop.rows("gold.pairs") == [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
 def test_only_what_differs_is_written(shop: Harness) -> None:
-    shop.define(QUERIES)
-    names = (*OF_ORDERS, *QUERIES)
+    names = ("bronze.*", "silver.*", "gold.grouped", "gold.items", "gold.plain")
     header = "id,seq,op,customer,item,amount,sold\n"
     rows = "".join(f"{key},1,I,{key % 5},a,{key}.50,2024-06-03 00:00:00\n" for key in range(50))
     shop.take("landing/orders/1.csv", header + rows, *names)
@@ -298,6 +188,92 @@ def test_only_what_differs_is_written(shop: Harness) -> None:
     assert published["gold.plain"].account.deleted == 0
 
 
+BY_ITEM = """
+from pyspark.sql import DataFrame, functions as F
+
+def by_item(silver__orders: DataFrame, silver__customers: DataFrame) -> DataFrame:
+    cities = silver__customers.select(F.col("id").alias("customer"), "city")
+    return silver__orders.join(cities, "customer").groupBy("item", "city").agg(F.sum("amount").alias("total"))
+"""
+ELSEWHERE = """
+from pyspark.sql import DataFrame
+
+def elsewhere(silver__orders: DataFrame) -> DataFrame:
+    customers = silver__orders.sparkSession.table("lake.silver.customers")
+    return silver__orders.join(customers.select("id", "city"), "id")
+"""
+
+
+def test_a_python_table_is_refreshed_by_keys(shop: Harness) -> None:
+    shop.write({"tables/gold/by_item.py": BY_ITEM, "tables/gold/by_item.yaml": "deterministic: true\n"})
+    names = ("bronze.*", "silver.*", "gold.by_item")
+    dice = random.Random(3)
+    for number, tables in enumerate([("orders", "customers"), ("orders",), ("customers",)], start=1):
+        _land(shop, dice, number, tables)
+        result = shop.must_run(*names)
+        if number > 1 and "gold.by_item" in result.published:
+            assert result.published["gold.by_item"].kind == "sums"
+        expected = shop.spark.sql(
+            "SELECT item, city, sum(amount) FROM lake.silver.orders o JOIN lake.silver.customers c"
+            " ON o.customer = c.id"
+            " GROUP BY item, city"
+        )
+        assert Counter(map(tuple, expected.collect())) == Counter(
+            map(tuple, shop.frame("gold.by_item").select("item", "city", "total").collect())
+        )
+
+
+def test_a_python_table_that_reads_another_table_by_itself_is_refused(shop: Harness) -> None:
+    shop.write({"tables/gold/elsewhere.py": ELSEWHERE})
+    _land(shop, random.Random(3), 1, ("orders", "customers"))
+    result = shop.run("bronze.*", "silver.*", "gold.elsewhere")
+    assert result.code == 1
+    assert [problem.code for problem in result.problems] == ["LS616"]
+    assert "silver.customers" in (result.problems[0].found or "")
+
+
+def test_what_the_plan_refuses_is_found_out_once(shop: Harness) -> None:
+    dice = random.Random(4)
+    for number in (1, 2, 3):
+        _land(shop, dice, number, ("orders", "customers") if number == 1 else ("orders",))
+        result = shop.must_run("bronze.*", "silver.*", "gold.unnamed")
+        redone = [event.reason for event in result.of("gold.unnamed") if isinstance(event, TableRedone)]
+        assert redone == (
+            ["no column of its result tells which rows a change reaches"] if number == 2 else []
+        )
+        assert result.published["gold.unnamed"].kind == "full"
+
+
+TOO_MUCH = {
+    "keys": (limits, "COMPUTED_WHOLE_ABOVE_KEYS", 1, " keys of it are touched, so it is refreshed in full"),
+    "rows": (limits, "ROWS_REPLACED_BY_PLACE_UP_TO", 0, " come, so it is refreshed in full"),
+    "files": (
+        limits,
+        "DATA_FILES_REPLACED_IN_UP_TO",
+        0,
+        "it has too many files to replace rows in, so it is refreshed in full",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TOO_MUCH)
+def test_what_is_too_much_to_be_replaced_is_computed_as_a_whole(
+    shop: Harness, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    module, name, most, reason = TOO_MUCH[case]
+    names = ("bronze.*", "silver.*", "gold.grouped")
+    _land(shop, random.Random(5), 1, ("orders", "customers"))
+    shop.must_run(*names)
+    _land(shop, random.Random(6), 2, ("orders",))
+    shop.must_run("bronze.*", "silver.*")
+    monkeypatch.setattr(module, name, most)
+    result = shop.must_run("gold.grouped")
+    assert result.published["gold.grouped"].kind == "full"
+    (said,) = [event.reason for event in result.of("gold.grouped") if isinstance(event, TableRedone)]
+    assert said.endswith(reason)
+    assert shop.differing({"gold.grouped": GROUPED}) == []
+
+
 SESSIONS = """
 from pyspark.sql import DataFrame, functions as F
 
@@ -310,7 +286,7 @@ def sessions(silver__orders: DataFrame) -> DataFrame:
 def test_session_windows_are_computed_as_a_whole(shop: Harness) -> None:
     """Spark's plan of them looks like groups by a column of the row, and two of them may become one."""
     shop.write({"tables/gold/sessions.py": SESSIONS, "tables/gold/sessions.yaml": "deterministic: true\n"})
-    names = (*OF_ORDERS, "gold.sessions")
+    names = ("bronze.*", "silver.*", "gold.sessions")
     header = "id,seq,op,customer,item,amount,sold\n"
     early = "1,1,I,1,a,1.00,2024-06-03 00:00:00\n2,1,I,1,a,1.00,2024-06-03 00:30:00\n"
     shop.take("landing/orders/1.csv", header + early, *names)

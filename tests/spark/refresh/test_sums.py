@@ -5,13 +5,12 @@ from collections import Counter
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
-from harness import Harness, MakeShop, RunResult, refresh_by_keys
+from harness import Harness, MakeShop, RunResult
 from pyspark.sql import SparkSession
 from soaking import SOAK, seeds
 from titled import titled
@@ -26,6 +25,8 @@ from lakesmith.spark.catalyst.tree import Occurrence, Occurrences
 from lakesmith.spark.query import table_query
 from lakesmith.spark.refresh import by_keys, touched_keys
 from lakesmith.spark.start.session import SessionHandle
+
+pytestmark = pytest.mark.in_turn
 
 SEEDS = seeds(314159)
 
@@ -48,17 +49,13 @@ ROLES = {query: roles for (_, roles), query in TABLES if roles != "?"}
 """How a change of sales is added to each column of a query."""
 
 
-FILES = {
-    "tables/bronze/sales.yaml": SALES,
-    "tables/bronze/shops.yaml": SHOPS,
-    **{f"tables/gold/{name}.sql": query for name, query in QUERIES.items()},
-    "landing/shops/1.csv": "shop,city\na,Oslo\nb,Rome\nc,Oslo\n",
-}
-
-
 @pytest.fixture
 def shop(make_shop: MakeShop, by_keys: None) -> Harness:
-    return make_shop(FILES)
+    files = {"tables/bronze/sales.yaml": SALES, "tables/bronze/shops.yaml": SHOPS}
+    golds = {f"tables/gold/{name}.sql": query for name, query in QUERIES.items()}
+    shop = make_shop({**files, **golds})
+    shop.land("landing/shops/1.csv", "shop,city\na,Oslo\nb,Rome\nc,Oslo\n")
+    return shop
 
 
 def _land(shop: Harness, number: int, rows: str) -> None:
@@ -97,6 +94,11 @@ def _check(shop: Harness) -> None:
         assert Counter(map(tuple, shop.frame(f"gold.{name}").collect())) == rows, name
 
 
+def _said(result: RunResult, table: str) -> list[str]:
+    return [event.phase for event in result.of(table) if isinstance(event, PhaseStarted)]
+
+
+@pytest.mark.always
 @pytest.mark.parametrize("seed", SEEDS)
 def test_any_history(shop: Harness, seed: int) -> None:
     dice = random.Random(seed)
@@ -138,71 +140,57 @@ def _roles(spark: SparkSession, query: str, occurrences: Occurrences) -> str:
 
 
 ROWS = """\
-{0}1,a{0},1,1.00,2024-06-03 00:00:00
-{0}2,a{0},2,2.00,2024-06-03 00:10:00
-{0}5,a{0},2,3.00,2024-06-03 00:20:00
-{0}3,b{0},3,3.00,2024-06-03 00:00:00
-{0}4,b{0},3,,2024-06-03 00:00:00
+1,a,1,1.00,2024-06-03 00:00:00
+2,a,2,2.00,2024-06-03 00:10:00
+5,a,2,3.00,2024-06-03 00:20:00
+3,b,3,3.00,2024-06-03 00:00:00
+4,b,3,,2024-06-03 00:00:00
 """
-TOLD = {
-    "some rows stay": ("DELETE FROM lake.bronze.sales WHERE id = {0}1", "by_shop"),
-    "another value": ("UPDATE lake.bronze.sales SET amount = 9 WHERE id = {0}1", "sums_alone"),
-    "null is left": ("DELETE FROM lake.bronze.sales WHERE id = {0}3", "by_shop"),
-    "a group goes": ("DELETE FROM lake.bronze.sales WHERE shop = 'b{0}'", "by_shop"),
-    "not the least": ("DELETE FROM lake.bronze.sales WHERE id = {0}2", "extremes"),
-    "a lesser comes": ("UPDATE lake.bronze.sales SET amount = 0.5 WHERE id = {0}1", "extremes"),
-}
-NOT_TOLD = {
-    "zero or null": ("DELETE FROM lake.bronze.sales WHERE id = {0}3", "sums_alone"),
-    "the least goes": ("DELETE FROM lake.bronze.sales WHERE id = {0}1", "extremes"),
-    "all rows or some": ("DELETE FROM lake.bronze.sales WHERE shop = 'b{0}'", "least_alone"),
-}
-"""Changes of a case's shops, and the table that is asked."""
-Changed = dict[str, tuple[RunResult, list[tuple[Any, ...]], Counter[tuple[Any, ...]]]]
 
 
-@pytest.fixture(scope="module")
-def changed(make_lake: MakeShop) -> Changed:
-    """By case the run after all changes for its table, the table's rows and what they have to be."""
-    numbers = {case: number for number, case in enumerate([*TOLD, *NOT_TOLD], start=1)}
-    tables = ("by_shop", "sums_alone", "extremes", "least_alone")
-    shop, seen = make_lake(FILES), Changed()
-    with pytest.MonkeyPatch.context() as patch:
-        refresh_by_keys(patch)
-        _land(shop, 1, "".join(ROWS.format(number) for number in numbers.values()))
-        shop.must_run("bronze.*", *(f"gold.{table}" for table in tables))
-        heads = dict.fromkeys(tables, shop.head("bronze.sales").snapshot_id)
-        for cases, table in product((TOLD, NOT_TOLD), tables):
-            # From where the table stands, without the changes that are for others.
-            shop.spark.sql(f"CALL lake.system.set_current_snapshot('bronze.sales', {heads[table]})").collect()
-            asked = {case: statement for case, (statement, of) in cases.items() if of == table}
-            for case, statement in asked.items():
-                shop.spark.sql(statement.format(numbers[case])).collect()
-            result = shop.must_run(f"gold.{table}")
-            heads[table] = shop.head("bronze.sales").snapshot_id
-            seen |= dict.fromkeys(asked, (result, shop.rows(f"gold.{table}"), _expected(shop)[table]))
-    return seen
+@pytest.mark.parametrize(
+    ("statement", "table"),
+    [
+        ("DELETE FROM lake.bronze.sales WHERE id = 1", "by_shop"),
+        ("UPDATE lake.bronze.sales SET amount = 9 WHERE id = 1", "sums_alone"),
+        ("DELETE FROM lake.bronze.sales WHERE id = 3", "by_shop"),
+        ("DELETE FROM lake.bronze.sales WHERE shop = 'b'", "by_shop"),
+        ("DELETE FROM lake.bronze.sales WHERE id = 2", "extremes"),
+        ("UPDATE lake.bronze.sales SET amount = 0.5 WHERE id = 1", "extremes"),
+    ],
+    ids=[
+        "some rows stay", "another value", "null is left", "a group goes", "not the least", "a lesser comes",
+    ],
+)  # fmt: skip
+def test_groups_that_the_changes_tell_are_not_looked_at(shop: Harness, statement: str, table: str) -> None:
+    assert not _is_computed_from_rows(shop, statement, table)
 
 
-@pytest.mark.parametrize("case", TOLD)
-def test_groups_that_the_changes_tell_are_not_looked_at(changed: Changed, case: str) -> None:
-    assert not _is_computed_from_rows(changed, case, TOLD[case][1])
-
-
-@pytest.mark.parametrize("case", NOT_TOLD)
+@pytest.mark.parametrize(
+    ("statement", "table"),
+    [
+        ("DELETE FROM lake.bronze.sales WHERE id = 3", "sums_alone"),
+        ("DELETE FROM lake.bronze.sales WHERE id = 1", "extremes"),
+        ("DELETE FROM lake.bronze.sales WHERE shop = 'b'", "least_alone"),
+    ],
+    ids=["zero or null", "the least goes", "all rows or some"],
+)
 def test_groups_that_the_changes_do_not_tell_are_computed_from_their_rows(
-    changed: Changed, case: str
+    shop: Harness, statement: str, table: str
 ) -> None:
-    assert _is_computed_from_rows(changed, case, NOT_TOLD[case][1])
+    assert _is_computed_from_rows(shop, statement, table)
 
 
-def _is_computed_from_rows(changed: Changed, case: str, table: str) -> bool:
-    """Whether a table, which is right after changes, was computed from rows that did not change."""
-    result, rows, expected = changed[case]
+def _is_computed_from_rows(shop: Harness, statement: str, table: str) -> bool:
+    """Whether a table, which is right after one change, was computed from rows that did not change."""
+    _land(shop, 1, ROWS)
+    names = ("bronze.*", f"gold.{table}")
+    shop.must_run(*names)
+    shop.spark.sql(statement).collect()
+    result = shop.must_run(*names)
     assert result.published[f"gold.{table}"].kind == "sums"
-    assert Counter(rows) == expected
-    said = [event.phase for event in result.of(f"gold.{table}") if isinstance(event, PhaseStarted)]
-    return any("from their rows" in phase for phase in said)
+    assert Counter(shop.rows(f"gold.{table}")) == _expected(shop)[table]
+    return any("from their rows" in phase for phase in _said(result, f"gold.{table}"))
 
 
 def test_sums_that_are_as_large_as_their_type_allows(shop: Harness) -> None:
@@ -213,11 +201,11 @@ def test_sums_that_are_as_large_as_their_type_allows(shop: Harness) -> None:
     )
     shop.write({"tables/gold/large.sql": query})
     _land(shop, 1, "1,a,1,1.00,2024-06-03 00:00:00\n")
-    shop.must_run("bronze.sales", "gold.large")
+    shop.must_run("bronze.*", "gold.large")
     _land(shop, 2, "2,a,1,1.00,2024-06-03 00:00:00\n")
-    shop.must_run("bronze.sales")
+    shop.must_run("bronze.*")
     shop.spark.sql("DELETE FROM lake.bronze.sales WHERE id = 1").collect()
-    assert shop.must_run("bronze.sales", "gold.large").published["gold.large"].kind == "sums"
+    assert shop.must_run("bronze.*", "gold.large").published["gold.large"].kind == "sums"
     assert shop.rows("gold.large") == [("a", Decimal(9 * 10**18), 1)]
 
 
@@ -234,9 +222,9 @@ def test_an_average_is_what_spark_makes_of_the_rows(shop: Harness) -> None:
     shop.write({"tables/gold/averages.sql": AVERAGES})
     rows = "".join(f"{key},a,1,{'0.07' if key == 0 else '0.00'},2024-06-03 00:00:00\n" for key in range(159))
     _land(shop, 1, rows)
-    shop.must_run("bronze.sales", "gold.averages")
+    shop.must_run("bronze.*", "gold.averages")
     _land(shop, 2, "200,a,1,0.00,2024-06-03 00:00:00\n")
-    assert shop.must_run("bronze.sales", "gold.averages").published["gold.averages"].kind == "sums"
+    assert shop.must_run("bronze.*", "gold.averages").published["gold.averages"].kind == "sums"
     found = shop.rows("gold.averages", "shop", "total", "n", "mean", "middle")
     assert found == [("a", Decimal("0.07"), 160, Decimal("0.000437"), 1.0)]
 
@@ -247,10 +235,10 @@ def test_averages_in_any_history(shop: Harness, seed: int, monkeypatch: pytest.M
     monkeypatch.setattr(means, "_EXACT_UP_TO", 9 * 2**31)
     shop.write({"tables/gold/averages.sql": AVERAGES})
     dice = random.Random(seed)
-    names = ("bronze.sales", "gold.averages")
+    names = ("bronze.*", "gold.averages")
     for number in range(1, 5 if not SOAK else 20):
         _land(shop, number, _random_rows(dice, 100 * number, 12))
-        shop.must_run("bronze.sales")
+        shop.must_run("bronze.*")
         if number > 1:
             at = dice.randrange(9)
             shop.spark.sql(
@@ -294,9 +282,9 @@ def test_a_constant_map_beside_sums(shop: Harness) -> None:
     query = "SELECT shop, map('a', 1) AS kinds, count(*) AS n FROM bronze.sales GROUP BY shop"
     shop.write({"tables/gold/mapped.sql": query})
     _land(shop, 1, "1,a,1,1.00,2024-06-03 00:00:00\n")
-    shop.must_run("bronze.sales", "gold.mapped")
+    shop.must_run("bronze.*", "gold.mapped")
     _land(shop, 2, "2,a,1,1.00,2024-06-03 00:00:00\n3,b,1,1.00,2024-06-03 00:00:00\n")
-    assert shop.must_run("bronze.sales", "gold.mapped").published["gold.mapped"].kind == "keys"
+    assert shop.must_run("bronze.*", "gold.mapped").published["gold.mapped"].kind == "keys"
     assert Counter(map(str, shop.rows("gold.mapped"))) == Counter(
         ["('a', {'a': 1}, 2)", "('b', {'a': 1}, 1)"]
     )
@@ -306,7 +294,7 @@ def test_rows_that_were_only_added_are_found_without_a_look_at_all_files(
     shop: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("bronze.*", "gold.by_shop", "gold.extremes", "gold.sliding")
-    _land(shop, 1, ROWS.format(""))
+    _land(shop, 1, ROWS)
     shop.must_run(*names)
     for number in (2, 3):
         _land(shop, number, _random_rows(random.Random(number), 100 * number, 9))
@@ -330,7 +318,7 @@ def test_what_was_proved_of_a_query_is_not_proved_again(
     for number in (1, 2):
         _land(shop, number, _random_rows(random.Random(number), 100 * number, 9))
         shop.must_run(*names)
-    _land(shop, 3, ROWS.format(""))
+    _land(shop, 3, ROWS)
     with monkeypatch.context() as patch:
         patch.setattr(table_query, "key_columns", None)
         patch.setattr(by_keys, "additive", None)

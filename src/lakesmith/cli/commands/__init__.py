@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "query": "Run a query on current tables, or on tables at a point in time.",
     "connect": "Print the configuration for another engine that reads the tables: DuckDB, Trino and others.",
     "check": "Check the rules of tables as they are, apart from loading.",
+    "test": "Test the project by the stories in tests/, in lakes of their own.",
     "verify": "Compute derived tables again from the snapshots that they have read, and compare.",
     "rollback": "Set a table and its progress back to an earlier point in time.",
     "release": "Resume refreshing a table that `rollback --hold` froze.",
