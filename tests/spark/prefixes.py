@@ -5,7 +5,7 @@ run of the same module began with all of that the same, the lake that it left is
 again: byte for byte, with the files' times. Nothing is kept from one module to the next.
 
 A run is not shared if anything else decides it: a fault that is arranged, a patch of more than ``limits``, a
-source that is no folder of the project, a table of others.
+source that is no folder of the project, a table of others, a disk of its own for the lake.
 """
 
 from __future__ import annotations
@@ -118,6 +118,8 @@ PREFIXES: Final = Prefixes()
 def key_of(shop: Harness, project: Project, *asked: object) -> str | None:
     """Returns what a run is known by; None: it depends on more than can be seen here."""
     if faults._in_process or any(map(_is_more, _patches)) or not all(map(_is_alone, project.tables)):
+        return None
+    if any(os.path.ismount(shop.root / name) for name in (STATE, f"{STATE}/warehouse")):
         return None
     key = hashlib.sha256(repr((str(shop.root), shop.target, shop.compiled, shop.approves, asked)).encode())
     known = sorted((name, value) for name, value in vars(limits).items() if name.isupper())
