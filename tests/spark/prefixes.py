@@ -10,6 +10,7 @@ source that is no folder of the project, a table of others, a disk of its own fo
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import shutil
@@ -35,6 +36,8 @@ STATE: Final = ".lakesmith"
 _PASSING: Final = ("logs", "cache", "locks")
 """Folders in the state folder whose content decides nothing."""
 _CATALOG: Final = "catalog.db"
+_LARGE_BYTES: Final = 5_000_000
+"""Runs on larger files are done again: to compare and copy these takes as long."""
 _patches: WeakSet[pytest.MonkeyPatch] = WeakSet()
 
 
@@ -51,10 +54,10 @@ def watch_patches() -> None:
 
 @dataclass(frozen=True)
 class Kept:
-    """A lake as a run left it: a copy of the state folder, the times of the other files, and the result."""
+    """A project as a run left it: copies of the state folder and of the other files, and the result."""
 
     folder: Path
-    times: dict[str, int]
+    rest: frozenset[str]
     result: RunResult
 
 
@@ -96,23 +99,29 @@ class Prefixes:
             if path.name.startswith(_CATALOG) or path.name in _PASSING:
                 continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-        shutil.copytree(kept.folder, state, ignore=_without_catalog, dirs_exist_ok=True)
-        _copy_catalog(kept.folder / _CATALOG, state / _CATALOG)
-        for name, time in kept.times.items():
-            os.utime(shop.root / name, ns=(time, time))
+        shutil.copytree(kept.folder / STATE, state, ignore=_without_catalog, dirs_exist_ok=True)
+        _copy_catalog(kept.folder / STATE / _CATALOG, state / _CATALOG)
+        for name, path in list(_files(shop.root)):
+            if not _is_state(name) and name not in kept.rest:
+                path.unlink()
+        for name in kept.rest:
+            _put(kept.folder / name, shop.root / name)
         return kept.result
 
     def keep(self, key: str, shop: Harness, result: RunResult) -> None:
         if self._place is None:
             self._place = Path(tempfile.mkdtemp(prefix="lakesmith-runs-"))
         folder, state = self._place / key, shop.root / STATE
-        shutil.copytree(state, folder, ignore=_without_catalog)
-        _copy_catalog(state / _CATALOG, folder / _CATALOG)
-        times = {name: path.stat().st_mtime_ns for name, path in _files(shop.root) if not _is_state(name)}
-        self._kept[key] = Kept(folder, times, result)
+        shutil.copytree(state, folder / STATE, ignore=_without_catalog)
+        _copy_catalog(state / _CATALOG, folder / STATE / _CATALOG)
+        rest = {name: path for name, path in _files(shop.root) if not _is_state(name)}
+        for name, path in rest.items():
+            _put(path, folder / name)
+        self._kept[key] = Kept(folder, frozenset(rest), result)
 
 
 PREFIXES: Final = Prefixes()
+atexit.register(PREFIXES.forget)
 
 
 def key_of(shop: Harness, project: Project, *asked: object) -> str | None:
@@ -128,6 +137,8 @@ def key_of(shop: Harness, project: Project, *asked: object) -> str | None:
     key.update(repr(sorted(settings[1:-1].split(", "))).encode())
     for name, path in _files(shop.root):
         stat = path.stat()
+        if stat.st_size > _LARGE_BYTES:
+            return None
         # Only times that a test has set decide anything.
         is_set = _is_state(name) or abs(stat.st_mtime_ns - stat.st_ctime_ns) > 1_000_000_000
         key.update(repr((name, stat.st_size, stat.st_mtime_ns if is_set else 0, stat.st_mode)).encode())
@@ -170,8 +181,18 @@ def _files(root: Path) -> Iterator[tuple[str, Path]]:
                 yield full, Path(folder) / name
 
 
+def _put(path: Path, to: Path) -> None:
+    """Copies a file with its time; one of the same content stays, with another time."""
+    if to.is_file() and to.read_bytes() == path.read_bytes():
+        time = path.stat().st_mtime_ns
+        os.utime(to, ns=(time, time))
+        return
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(path, to)
+
+
 def _without_catalog(folder: str, names: list[str]) -> list[str]:
-    at_top = Path(folder).name == STATE or Path(folder).parent.name.startswith("lakesmith-runs-")
+    at_top = Path(folder).name == STATE
     return [name for name in names if at_top and (name.startswith(_CATALOG) or name in _PASSING)]
 
 
