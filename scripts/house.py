@@ -15,7 +15,7 @@ LONG_LINE = 110
 LIMITS = {
     # The goal for the lines of source is 55,400. What grows by a feature is taken from somewhere else.
     "lines of source": 86_500,
-    "files of source": 562,
+    "files of source": 563,
     f"files under {SHORT_FILE} lines": 20,
     "files in the largest folder": 28,
     "lines of the largest file": 420,

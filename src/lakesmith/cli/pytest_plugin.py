@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from lakesmith.api.testing import StoryRunner
+    from lakesmith.api.testing.runner import StoryRunner
     from lakesmith.api.testing.story_run import StoryResult
     from lakesmith.stories.model import Story
 
@@ -57,7 +57,7 @@ class _StoryFile(pytest.File):
                 yield _StoryItem.from_parent(self, name=story.title, story=story)
 
     def runner(self) -> StoryRunner:
-        from lakesmith.api.testing import StoryRunner
+        from lakesmith.api.testing.runner import StoryRunner
 
         runners = self.config.stash.setdefault(_RUNNERS, {})
         if self.root not in runners:

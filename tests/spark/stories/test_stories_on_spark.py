@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from lakesmith.api.testing import StoryRunner
+from lakesmith.api.testing.runner import StoryRunner
 from lakesmith.api.testing.story_run import StoryResult
 from lakesmith.spark.start.session import SessionHandle
 

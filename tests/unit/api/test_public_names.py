@@ -57,7 +57,9 @@ def test_what_a_lakehouse_does_is_this() -> None:
         "upload_artifact", "submit", "follow", "cancel", "run_log",
     }  # fmt: skip
     maintaining = {"plan_maintenance", "maintain", "maintain_slice", "rewrite"}
-    assert calls == general | reading | quarantine | changing | maintaining | {"up", "ui", "send", "stop"}
+    testing = {"test", "create_story"}
+    serving = {"up", "ui", "send", "stop"}
+    assert calls == general | reading | quarantine | changing | maintaining | testing | serving
 
 
 def test_the_tables_are_told_behind_those_they_read(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lakesmith.api.access import Access, ignore
 
 if TYPE_CHECKING:
-    from lakesmith.api.testing import Tested
+    from lakesmith.api.testing.runner import Tested
     from lakesmith.api.testing.story_run import StoryResult
 
 
@@ -37,7 +37,7 @@ class Testing:
         Example:
             assert not shop.test("orders").has_failed
         """
-        from lakesmith.api.testing import test
+        from lakesmith.api.testing.runner import test
 
         return test(self.access, select, on_story, coverage, update)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from lakesmith.api.frames import Rows, ask
-from lakesmith.api.testing import StoryRunner
+from lakesmith.api.testing.runner import StoryRunner
 from lakesmith.errors import Place, UsageError
 from lakesmith.project.definitions import ADDED_COLUMNS, READ_COLUMNS, TableDefinition, TableName
 from lakesmith.quoting import quoted

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lakesmith.api.testing import Tested
+from lakesmith.api.testing.runner import Tested
 from lakesmith.api.testing.story_run import StoryResult
 from lakesmith.api.words import count, duration
 from lakesmith.cli import command as opt
