@@ -64,6 +64,7 @@ def lived(make: Make, client: Any, place: places.Place) -> tuple[SharedProject, 
     return shop, bucket, replica
 
 
+@pytest.mark.release
 def test_no_version_of_any_object_has_them(make: Make, s3_client: Any, place: places.Place) -> None:
     shop, bucket, replica = lived(make, s3_client, place)
     assert len(holding(s3_client, bucket, ADA)) > 5

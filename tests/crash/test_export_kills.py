@@ -27,7 +27,7 @@ def exported(root: Path) -> list[int]:
     return sorted(json.loads(line)["id"] for text in texts for line in text.splitlines())
 
 
-@pytest.mark.parametrize("fault", chosen(KILLS, "export-manifest:killboth"))
+@pytest.mark.parametrize("fault", chosen(KILLS))
 def test_the_next_run_completes_the_export(tmp_path: Path, fault: str) -> None:
     root = tmp_path / "shop"
     (root / "tables/bronze").mkdir(parents=True)

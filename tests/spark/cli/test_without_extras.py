@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.in_turn
+pytestmark = pytest.mark.release
 
 EXTRAS = (
     "boto3", "botocore", "s3transfer", "psycopg", "confluent_kafka", "ua_parser", "apprise", "starlette",

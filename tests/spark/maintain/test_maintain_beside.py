@@ -71,6 +71,7 @@ def test_maintenance_waits_for_a_run_that_is_under_way(after: After) -> None:
     require_rows(shop, range(4))
 
 
+@pytest.mark.release
 def test_maintenance_that_fails_anywhere_leaves_the_tables_right_and_the_next_goes_on(after: After) -> None:
     shop = after(3)
     for number, point in enumerate(POINTS, 3):
