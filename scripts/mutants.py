@@ -163,7 +163,8 @@ def line_of(mutant: Mutant, lines: Sequence[str]) -> int:
 
 
 def tried(mutant: Mutant, cases: Sequence[str], place: Path) -> str | None:
-    """Runs cases against a mutant in the copy. Returns the first case that failed, None: it lives."""
+    """Runs cases against a mutant in the copy. Returns the first case that failed, None: it lives. Raises
+    RuntimeError if pytest itself failed."""
     path = place / mutant.file
     text = path.read_text()
     lines = text.splitlines(keepends=True)
@@ -182,7 +183,9 @@ def tried(mutant: Mutant, cases: Sequence[str], place: Path) -> str | None:
     if done.returncode == 0:
         return None
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    return failed[0] if failed else f"exit code {done.returncode}"
+    if not failed:
+        raise RuntimeError(f"no case ran: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return failed[0]
 
 
 def run(mutants: Sequence[Mutant], reach: Reach, seed: int, results: Path, part: tuple[int, int]) -> None:
