@@ -53,11 +53,12 @@ def left_by_killed(folder: Path) -> Iterator[Path]:
     """Yields the temporary files of ``write_whole`` in ``folder`` whose processes are gone."""
     for path in folder.rglob(".*.tmp"):
         found = _TEMPORARY.fullmatch(path.name)
-        if found is not None and path.is_file() and not _is_there(int(found["pid"])):
+        if found is not None and path.is_file() and not is_there(int(found["pid"])):
             yield path
 
 
-def _is_there(pid: int) -> bool:
+def is_there(pid: int) -> bool:
+    """Returns whether the process that named a file or folder by its id still runs."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

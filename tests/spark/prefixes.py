@@ -100,7 +100,7 @@ class Prefixes:
                 continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.copytree(kept.folder / STATE, state, ignore=_without_catalog, dirs_exist_ok=True)
-        _copy_catalog(kept.folder / STATE / _CATALOG, state / _CATALOG)
+        copy_catalog(kept.folder / STATE / _CATALOG, state / _CATALOG)
         for name, path in list(_files(shop.root)):
             if not _is_state(name) and name not in kept.rest:
                 path.unlink()
@@ -113,7 +113,7 @@ class Prefixes:
             self._place = Path(tempfile.mkdtemp(prefix="lakesmith-runs-"))
         folder, state = self._place / key, shop.root / STATE
         shutil.copytree(state, folder / STATE, ignore=_without_catalog)
-        _copy_catalog(state / _CATALOG, folder / STATE / _CATALOG)
+        copy_catalog(state / _CATALOG, folder / STATE / _CATALOG)
         rest = {name: path for name, path in _files(shop.root) if not _is_state(name)}
         for name, path in rest.items():
             _put(path, folder / name)
@@ -196,7 +196,7 @@ def _without_catalog(folder: str, names: list[str]) -> list[str]:
     return [name for name in names if at_top and (name.startswith(_CATALOG) or name in _PASSING)]
 
 
-def _copy_catalog(path: Path, to: Path) -> None:
-    """Into the file that is there, which a session may have open."""
+def copy_catalog(path: Path, to: Path) -> None:
+    """Copies a catalog into the file that is there, which a session may have open."""
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(to)) as target:
         source.backup(target)

@@ -1,13 +1,12 @@
 """A project whose cases begin from the same runs: these are done once, and put back before each case."""
 
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 from harness import Harness
+from prefixes import copy_catalog
 
 CATALOG = ".lakesmith/catalog.db"
 
@@ -16,7 +15,7 @@ def rewinding(shop: Harness) -> Callable[[], Harness]:
     """Keeps the project's files as they are now, and returns what puts them back."""
     root, kept = shop.root, Path(tempfile.mkdtemp(prefix="kept", dir=shop.root.parent))
     shutil.copytree(root, kept, ignore=_without_catalog, dirs_exist_ok=True)
-    _copy_catalog(root / CATALOG, kept / CATALOG)
+    copy_catalog(root / CATALOG, kept / CATALOG)
 
     def back() -> Harness:
         for path in [*root.iterdir(), *(root / ".lakesmith").iterdir()]:
@@ -24,7 +23,7 @@ def rewinding(shop: Harness) -> Callable[[], Harness]:
                 continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.copytree(kept, root, ignore=_without_catalog, dirs_exist_ok=True)
-        _copy_catalog(kept / CATALOG, root / CATALOG)
+        copy_catalog(kept / CATALOG, root / CATALOG)
         return shop
 
     return back
@@ -32,9 +31,3 @@ def rewinding(shop: Harness) -> Callable[[], Harness]:
 
 def _without_catalog(folder: str, names: list[str]) -> list[str]:
     return [name for name in names if name.startswith("catalog.db") and folder.endswith(".lakesmith")]
-
-
-def _copy_catalog(path: Path, to: Path) -> None:
-    """Into the file that is there: the session has it open."""
-    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(to)) as target:
-        source.backup(target)

@@ -27,6 +27,10 @@ SelectArgument = Annotated[
     list[str] | None,
     typer.Argument(help="Tables: bronze.orders, silver.*, +gold.x (and upstream), x+ (and downstream)."),
 ]
+JUnitOption = Annotated[
+    Path | None,
+    typer.Option("--junit", help="Write the results as JUnit XML to this file.", show_default=False),
+]
 TableArgument = Annotated[str, typer.Argument(help="A table: bronze.orders.", show_default=False)]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 WaitOption = Annotated[float, typer.Option(help="Seconds to wait for another run of this project.")]

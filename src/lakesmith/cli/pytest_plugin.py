@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from lakesmith.stories.model import Story
 
 _RUNNERS: pytest.StashKey[dict[Path, StoryRunner]] = pytest.StashKey()
+_STORIES: pytest.StashKey[dict[Path, list[Story]]] = pytest.StashKey()
+"""The stories of all files of a project, which are read together."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,13 +48,14 @@ class _StoryFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         from lakesmith.errors import LakesmithError
 
-        runner = self.runner()
+        known = self.config.stash.setdefault(_STORIES, {})
         try:
-            stories = runner.stories()
+            if self.root not in known:
+                known[self.root] = self.runner().stories()
         except LakesmithError as error:
             raise self.CollectError(str(error)) from None
         file = self.path.relative_to(self.root).as_posix()
-        for story in stories:
+        for story in known[self.root]:
             if story.file == file:
                 yield _StoryItem.from_parent(self, name=story.title, story=story)
 

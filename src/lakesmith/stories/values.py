@@ -112,7 +112,9 @@ def _floating(value: Any, is_text: bool, _type: Any) -> float:
         except ValueError:
             return _no_number(value)
     return (
-        float(value) if isinstance(value, int | float) and not isinstance(value, bool) else _no_number(value)
+        float(value)
+        if isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        else _no_number(value)
     )
 
 

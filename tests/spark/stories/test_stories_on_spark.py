@@ -156,9 +156,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def results(root: Path, session: SessionHandle) -> Iterator[dict[str, StoryResult]]:
     """All stories of both files; the project's target is a bucket that nobody can reach."""
     before = sorted(path for path in root.rglob("*") if ".lakesmith" not in path.parts)
+    left = root / ".lakesmith/stories/999999999/1"
+    left.mkdir(parents=True)
     with StoryRunner(root, None, session.spark) as runner:
         found = {each.title: runner.run(each) for each in runner.stories()}
         assert list((root / ".lakesmith/stories").rglob("catalog.db")), "their lakes are here meanwhile"
+        assert not left.exists(), "a killed process left it"
     assert sorted(path for path in root.rglob("*") if ".lakesmith" not in path.parts) == before
     yield found
 

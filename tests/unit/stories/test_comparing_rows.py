@@ -117,6 +117,12 @@ def test_texts_of_csv_are_values_of_the_types_and_nothing_is_null() -> None:
     ]
 
 
+def test_nested_texts_of_csv_are_json() -> None:
+    found = pa.table({"c": pa.array([[1.5, 2.0]], pa.list_(pa.float64()))})
+    assert not differences(Rows(("c",), (("[1.5, 2]",),), PLACE, True), found)
+    assert differences(Rows(("c",), (("[1.5, 3]",),), PLACE, True), found)
+
+
 def test_ten_thousand_rows_are_compared_in_no_time() -> None:
     many = pa.table({"id": pa.array(range(10_000), pa.int64()), "x": [0.5] * 10_000})
     rows = tuple((number, 0.5) for number in reversed(range(1, 10_001)))

@@ -32,7 +32,7 @@ class Testing:
             coverage: whether the result says what of the project no story meets.
             update: whether the rows that were found are written into the stories that expected others.
 
-        Raises ProjectError LS101 to LS105, LS150 to LS153 if a story cannot be result.
+        Raises ProjectError LS101 to LS105, LS150 to LS153 if a story cannot be run.
 
         Example:
             assert not shop.test("orders").has_failed

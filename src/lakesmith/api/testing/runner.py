@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +23,7 @@ from lakesmith.stories.model import Story
 from lakesmith.stories.reading import read_stories, story_paths
 from lakesmith.stories.staging import problems_of, sql_settings
 from lakesmith.stories.writing import with_rows
-from lakesmith.whole_file import write_whole
+from lakesmith.whole_file import is_there, write_whole
 
 if TYPE_CHECKING:
     from lakesmith.api.access import Access
@@ -63,7 +63,7 @@ def test(
         for story in chosen(stories, select):
             results.append(access.do(partial(runner.run, story)))
             on_story(results[-1])
-        met = gaps(runner.graph, stories, runner.met) if coverage else None
+        met = gaps(runner.base[1], stories, runner.met) if coverage else None
     if update:
         _write_found(access.folder, results)
     return Tested(tuple(results), time.monotonic() - started, met)
@@ -98,7 +98,6 @@ class StoryRunner:
         """``given``: the parent of its Spark session, in a process that has one."""
         self.root, self.target, self._given, self._count = root, target, given, 0
         self.met = Met()
-        self.graph: Graph
         self._session: SessionHandle | None = None
         self._folder: Path | None = None
 
@@ -111,16 +110,21 @@ class StoryRunner:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
+    @cached_property
+    def base(self) -> tuple[Project, Graph]:
+        """The project as stories without variables of their own see it. Raises ProjectError."""
+        return load_for(None, self.root, self.target)
+
     def stories(self) -> list[Story]:
         """Reads all stories. Raises ProjectError with every problem of the project and of its stories."""
-        project, self.graph = load_for(None, self.root, self.target)
+        project, graph = self.base
         found, problems = list[Story](), list[Problem]()
         for path in story_paths(project.root):
             try:
                 found += read_stories(FolderFiles(project.root).read(path), path)
             except ProjectError as error:
                 problems += error.problems
-        problems += [problem for each in found for problem in problems_of(each, self.graph)]
+        problems += [problem for each in found for problem in problems_of(each, graph)]
         if problems:
             raise ProjectError(problems)
         return found
@@ -129,13 +133,15 @@ class StoryRunner:
         """Runs a story in a lake of its own."""
         self._count += 1
         place, session = self._place() / str(self._count), self._started()
-        return StoryRun(story, Scene(self.root, self.target, place, session, self.met)).result()
+        has_own = story.variables or story.environment
+        base = load_for(story, self.root, self.target) if has_own else self.base
+        return StoryRun(story, Scene(self.root, base, place, session, self.met)).result()
 
     def _place(self) -> Path:
         if self._folder is None:
             above = scratch_folder(self.root) / _FOLDER
             for left in above.glob("*"):
-                if not Path(f"/proc/{left.name}").exists():
+                if left.name.isdecimal() and not is_there(int(left.name)):
                     shutil.rmtree(left, ignore_errors=True)
             self._folder = above / str(os.getpid())
             self._folder.mkdir(parents=True)
@@ -145,7 +151,7 @@ class StoryRunner:
         if self._session is None:
             from lakesmith.spark.open import open_session
 
-            project, _ = load_for(None, self.root, self.target)
+            project, _ = self.base
             target = Target("story", "local", spark=sql_settings(project.target))
             empty = Project(self._place(), project.name, target, ())
             self._session = open_session(empty, DataSize.LITTLE, None, self._given)

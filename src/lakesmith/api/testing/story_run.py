@@ -16,14 +16,14 @@ from lakesmith.execute.quarantine import read_bad_rows
 from lakesmith.execute.run import Run
 from lakesmith.execute.verify import Verdict, verification_of
 from lakesmith.graph.check_sql import analyse_queries
-from lakesmith.graph.graph import build_graph
+from lakesmith.graph.graph import Graph, build_graph
 from lakesmith.plan.steps import BadRows, TableStep
-from lakesmith.project.definitions import ADDED_COLUMNS, TableName
+from lakesmith.project.definitions import ADDED_COLUMNS, Project, TableName
 from lakesmith.sql.analysis import analyse
 from lakesmith.stories.comparing import differences, lines_of
 from lakesmith.stories.coverage import Met
 from lakesmith.stories.expecting import wrong_bad_rows, wrong_numbers
-from lakesmith.stories.loading import at_time, load_for
+from lakesmith.stories.loading import at_time
 from lakesmith.stories.model import REBUILD, REPEAT, Batch, Expectation, Story
 from lakesmith.stories.staging import Arrivals, staged
 from lakesmith.stories.writing import FoundRows, found_rows
@@ -66,11 +66,11 @@ class StoryResult:
 
 @dataclass(frozen=True)
 class Scene:
-    """Where a story runs: the folder and the target of the project, a folder for its lake, and the parent of
-    its Spark session. ``met`` collects what it comes by."""
+    """Where a story runs: the folder of the project, the project as the story sees it, a folder for its lake,
+    and the parent of its Spark session. ``met`` collects what it comes by."""
 
     real: Path
-    target: str | None
+    base: tuple[Project, Graph]
     root: Path
     session: SessionHandle
     met: Met
@@ -91,7 +91,7 @@ class StoryRun:
 
         root, story = self.scene.root, self.story
         root.mkdir(parents=True)
-        project, graph = load_for(story, self.scene.real, self.scene.target)
+        project, graph = self.scene.base
         self.project = staged(story, project, graph, root)
         kinds = {table.name: table.sources for table in project.tables}
         self.arrivals = Arrivals(self.project, kinds, self.scene.real, story.now)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -25,10 +23,7 @@ def check(
     select: opt.SelectArgument = None,
     project: opt.ProjectOption = opt.HERE,
     target: opt.TargetOption = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option("--junit", help="Write the results as JUnit XML to this file.", show_default=False),
-    ] = None,
+    junit: opt.JUnitOption = None,
     json: opt.JsonOption = False,
 ) -> None:
     """Checks all rules of the selected tables as they are; exits with 3 if one fails."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,10 +27,7 @@ def test(
     ] = None,
     project: opt.ProjectOption = opt.HERE,
     target: opt.TargetOption = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option("--junit", help="Write the results as JUnit XML to this file.", show_default=False),
-    ] = None,
+    junit: opt.JUnitOption = None,
     update: Annotated[
         bool, typer.Option("--update", help="Write the rows that were found into the stories.")
     ] = False,
